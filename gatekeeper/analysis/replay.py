@@ -220,7 +220,7 @@ def _check(records: Sequence[Record]) -> None:
     ids: set[str] = set()
     for record in records:
         if record.id in ids:
-            raise BadInputError(f"id={record.id!r} occurs twice: give each record its own")
+            raise BadInputError(f"id {record.id!r} occurs twice: give each record a unique id")
         ids.add(record.id)
         if record.error not in (0, 1):
             raise BadInputError(

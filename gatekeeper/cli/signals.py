@@ -115,8 +115,8 @@ def _read(args: argparse.Namespace, on_bad: Callable[[BadInputError], None]) -> 
         for name in ids:
             if name in seen or ids.count(name) > 1:
                 raise BadInputError(
-                    f"id={name!r:.80} occurs before this line: give each response "
-                    'its own, as {"id": …, "response": …}'
+                    f"id {name!r:.80} occurs twice: give each response a unique "
+                    'id, as {"id": …, "response": …}'
                 )
         seen.update(ids)
         return [_line(generation) for generation in found]

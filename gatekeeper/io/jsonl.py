@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from gatekeeper.errors import BadInputError
 from gatekeeper.limits import MAX_LINE
 
-__all__ = ["field", "lines_of", "read_jsonl"]
+__all__ = ["UniqueIds", "field", "lines_of", "read_jsonl"]
 
 T = TypeVar("T")
 _decode = json.JSONDecoder().raw_decode
@@ -134,6 +134,26 @@ def field(data: Mapping[str, Any], name: str, kind: type[T], *, default: T | Non
     if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
         raise BadInputError(f"field {name!r} is {value!r:.80}, not of type {kind.__name__}")
     return value
+
+
+class UniqueIds:
+    """The ids of a file so far, each of which names one thing.
+
+    Parameters
+    ----------
+    noun : str
+        What has an id, such as "task".
+    """
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self._seen: set[str] = set()
+
+    def add(self, id_: str) -> None:
+        """Raise BadInputError for an id that was added before."""
+        if id_ in self._seen:
+            raise BadInputError(f"id {id_!r:.80} occurs twice: give each {self._noun} a unique id")
+        self._seen.add(id_)
 
 
 def _text(line: bytes) -> str:

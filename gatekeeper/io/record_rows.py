@@ -117,7 +117,7 @@ class RowCheck:
                 elif name not in ALWAYS:
                     meta[name] = value
         if id_ in self._ids:
-            raise BadInputError(f"field 'id' is {id_!r:.80}, which an earlier record has")
+            raise BadInputError(f"id {id_!r:.80} occurs twice: give each record a unique id")
         self._ids.add(id_)
         return Row(id_, h1, h2, h3, estimate, cost, error, optional, meta, features)
 

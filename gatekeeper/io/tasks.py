@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.io.jsonl import field, read_jsonl
+from gatekeeper.io.jsonl import UniqueIds, field, read_jsonl
 from gatekeeper.io.syntax import parse_python
 from gatekeeper.limits import MAX_ID, is_id
 
@@ -86,12 +86,10 @@ def as_tasks(rows: Iterable[Mapping[str, Any]], *, convert: Convert = dict) -> l
 
 def _parser(convert: Convert) -> Convert:
     """Converts and checks tasks whose ids must be unique."""
-    ids: set[str] = set()
+    ids = UniqueIds("task")
 
     def parse(data: Mapping[str, Any]) -> Task:
         task = check_task(convert(data))
-        if task["id"] in ids:
-            raise BadInputError(f"id {task['id']!r} occurs twice: give each task a unique id")
         ids.add(task["id"])
         return task
 

@@ -357,7 +357,7 @@ def test_hga_without_a_calibration_is_said(shell: Shell, records: Path) -> None:
         ({"error": True}, "field 'error' is True"),
         ({"h1": "high"}, "field 'h1' is 'high'"),
         ({"h1": float("inf")}, "field 'h1' is inf"),
-        ({"id": "r0"}, "field 'id' is 'r0', which an earlier record has"),
+        ({"id": "r0"}, "id 'r0' occurs twice: give each record a unique id"),
     ],
 )
 def test_a_bad_line_is_named_or_skipped_and_counted(
