@@ -89,13 +89,14 @@ class Gateway:
                 web.put("/gatekeeper/tasks/{id:.+}", ask(self._put_task)),
             ]
         )
-        # A browser sends no such header: the pages require their token. A page has all paths below
-        # its own: the gateway's comes last.
+        # A browser sends no such header: the pages require their token.
         app.add_routes(
             web.RouteDef(route.method, route.path, do_not_ask(route.handler), route.kwargs)
-            for page in reversed(self._pages)
+            for page in self._pages
             for route in page.routes()
         )
+        # Nothing below its own paths is forwarded: it may have a task, or a page's cookie.
+        app.add_routes([web.route("*", f"{OWN_PATH}/{{path:.*}}", do_not_ask(self._unknown))])
         app.add_routes([web.route("*", "/{path:.*}", self.forward)])
         app.cleanup_ctx.append(self._connected)
         app.on_shutdown.extend(page.end for page in self._pages)
@@ -206,6 +207,14 @@ class Gateway:
         if others:
             found["routes"] = {n: {"health": s.health, "phase": s.phase} for n, s in others}
         return web.json_response(found, status=503 if self._draining else 200)
+
+    async def _unknown(self, request: web.Request) -> web.Response:
+        raise RefusalError(
+            404,
+            "unknown_path",
+            f"{request.method} {request.path!r:.80} is no path of the gateway; its own are GET "
+            f"{OWN_PATH}/healthz, /metrics and /results/ID, and PUT {OWN_PATH}/tasks/ID",
+        )
 
     async def _show_metrics(self, request: web.Request) -> web.Response:
         response = web.Response(body=self._metrics.text(), headers={"content-type": CONTENT_TYPE})

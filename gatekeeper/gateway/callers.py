@@ -100,12 +100,18 @@ class _Connection(web.RequestHandler):
     ) -> web.StreamResponse:
         """The answer to a request that aiohttp cannot read (400), or that was not answered."""
         if status != 400:
-            return super().handle_error(request, status, exc, message)
+            super().handle_error(request, status, exc, message)  # logs it
+            error = RefusalError(500, "internal_error", "an error of the gateway; its log has it")
+            return _last(error.response())
         why = (
             "the head of the request is not HTTP/1.1, or has a line above "
             f"{MAX_HEADER >> 10} KiB or too many headers (aiohttp reads 128)"
         )
         LOG.warning("gatekeeper: %s: %s (%s)", request.remote, why, type(exc).__name__)
-        response = RefusalError(400, "invalid_http", why).response()
-        response.force_close()
-        return response
+        return _last(RefusalError(400, "invalid_http", why).response())
+
+
+def _last(response: web.Response) -> web.Response:
+    """The last answer of a connection."""
+    response.force_close()
+    return response

@@ -74,7 +74,6 @@ class LivePage:
             web.get(f"{self.path}outputs/{{key:[0-9]{{1,18}}}}", self._guarded(self._output)),
             web.post(f"{self.path}verdicts", self._guarded(self._verdict)),
             *(web.get(f"{self.path}{name}", self._guarded(self._asset)) for name in ASSETS),
-            web.route("*", f"{self.path}{{rest:.*}}", self._guarded(self._unknown)),
         ]
 
     async def end(self, app: web.Application | None = None) -> None:
@@ -124,10 +123,6 @@ class LivePage:
             rendered = await asyncio.to_thread(self._watcher.advance, FIRST)
         text = rendered.page(writable=self._writes(request))
         return _answer(text, kind="text/html")
-
-    async def _unknown(self, request: web.Request) -> web.StreamResponse:
-        """Requests under the page's path are not forwarded, so its cookie is not."""
-        raise RefusedError(404, "there is no such page, or it does not take this method")
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
         name = request.path.removeprefix(self.path)
