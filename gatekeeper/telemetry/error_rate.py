@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from time import monotonic
 
 from gatekeeper.analysis.estimates import estimate
@@ -37,11 +37,18 @@ class LoggedErrorRate:
         self._rate: Interval | None = None
         self._due = 0.0
         self._thread = Thread()
+        self._starting = Lock()  # a server may answer several scrapes at once
 
     def __call__(self) -> Interval | None:
-        if monotonic() >= self._due and not self._thread.is_alive():  # none is, after a fork
-            self._thread = Thread(target=self._estimate, name="gatekeeper error rate", daemon=True)
-            self._thread.start()
+        if self._starting.acquire(blocking=False):
+            try:
+                if monotonic() >= self._due and not self._thread.is_alive():  # or after a fork
+                    self._thread = Thread(
+                        target=self._estimate, name="gatekeeper error rate", daemon=True
+                    )
+                    self._thread.start()
+            finally:
+                self._starting.release()
         return self._rate
 
     def _estimate(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from pathlib import Path
-from threading import Event
+from threading import Barrier, Event, Thread
 from time import monotonic, sleep
 from typing import Any
 
@@ -46,3 +46,34 @@ def test_a_fork_during_an_estimate_makes_estimates_of_its_own(
     process.join(PATIENCE)
     go.set()
     assert asked.value == 2
+
+
+def test_calls_at_the_same_time_make_one_estimate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, go, together = [], Event(), Barrier(8)
+
+    def reading(log: Path) -> Any:
+        asked.append(log)
+        go.wait(PATIENCE)
+        raise LogError("no output yet")
+
+    class SlowThread(Thread):
+        def start(self) -> None:
+            sleep(0.05)  # in which the others see a thread that is not alive
+            super().start()
+
+    def call() -> None:
+        together.wait(PATIENCE)
+        rate()
+
+    monkeypatch.setattr(module, "records_of_log", reading)
+    rate = LoggedErrorRate(tmp_path / "gate.db", every=0.0)
+    monkeypatch.setattr(module, "Thread", SlowThread)
+    callers = [Thread(target=call) for _ in range(8)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(PATIENCE)
+    go.set()
+    assert len(asked) == 1
