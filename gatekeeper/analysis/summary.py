@@ -46,6 +46,14 @@ class Summary:
         return self.errors_found / self.verified if self.verified else float("nan")
 
     @property
+    def all_errors(self) -> int | None:
+        """Errors among all outputs; None if a label is unknown."""
+        after = self.errors if self.evaluated else 0
+        if after is None or self.warmup_verified < self.outputs - self.evaluated:
+            return None
+        return self.warmup_errors + after
+
+    @property
     def above_random(self) -> float:
         """`errors_found` minus `random_found`, in standard deviations of a uniform draw.
 

@@ -41,6 +41,7 @@ def test_counts_with_every_label_known() -> None:
     assert (summary.evaluated, summary.verified, summary.errors_found) == (20, 4, 3)
     assert (summary.errors, summary.best_found, summary.hit_rate) == (6, 4, 0.75)
     assert summary.random_found == 4 * 6 / 20
+    assert summary.all_errors == 11
 
 
 def test_unknown_labels_are_estimated_from_the_warmup_or_left_unknown() -> None:
@@ -51,6 +52,8 @@ def test_unknown_labels_are_estimated_from_the_warmup_or_left_unknown() -> None:
     assert isnan(summary.above_random)
     assert summarise(run(labels, {0}, external=False, warmup=0)).random_found is None
     assert summarise([]).random_found is None
+    assert summary.all_errors is None
+    assert summarise(run([], set(), external=False)).all_errors == 5  # all of them warm-up
 
 
 def test_an_output_without_verdict_is_neither_correct_nor_wrong() -> None:
@@ -59,6 +62,8 @@ def test_an_output_without_verdict_is_neither_correct_nor_wrong() -> None:
     summary = summarise([*results, lost])
     assert (summary.verified, summary.errors_found, summary.could_not_tell) == (2, 1, 1)
     assert not summary.all_checked
+    lost = result(99, verify=True, wrong=None, reason=Reason.WARMUP)
+    assert summarise([*results, lost]).all_errors is None
 
 
 @pytest.mark.parametrize("seed", range(3))

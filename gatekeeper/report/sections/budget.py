@@ -35,7 +35,7 @@ def bought(summary: Summary) -> Markup:
     """Outputs seen, verified and wrong, beside a random and the best possible selection."""
     estimated = "" if summary.all_checked else " (estimated from the warm-up)"
     rows = [
-        ("seen", summary.outputs, None),
+        ("seen", summary.outputs, summary.all_errors),
         ("warm-up, all verified", summary.warmup_verified, summary.warmup_errors),
         ("after the warm-up", summary.evaluated, summary.errors),
         ("verified by the gate", summary.verified, summary.errors_found),
