@@ -18,6 +18,9 @@ try:
     from gatekeeper.adapters.inspect_ai.report import main
     from gatekeeper.adapters.inspect_ai.scorer import gated
 except (ImportError, AttributeError) as e:
-    raise unusable("inspect-ai", "0.3.285", extra="inspect", error=e) from e
+    error = unusable("inspect-ai", "0.3.285", extra="inspect", error=e)
+    if isinstance(error, ImportError):
+        error.name = __name__  # `python -m` prints such an error as one line
+    raise error from e
 
 __all__ = ["AskForLogprobs", "CloseGates", "KnowRuns", "gated", "main", "whole_set"]

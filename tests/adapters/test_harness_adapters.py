@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
 
 N = 90
+INSPECT = "gatekeeper.adapters.inspect_ai"
 
 
 class Text(str):
@@ -272,6 +274,15 @@ def test_without_the_harness_it_says_what_to_install(
     assert run() == 2
     name = package.replace("_", "-")
     assert f"(extra {name}): pip install '{name}" in capsys.readouterr().err
+
+
+def test_the_command_of_the_inspect_plug_in_needs_no_traceback() -> None:
+    block = "import runpy, sys; sys.modules['inspect_ai'] = None; "
+    code = f"{block}sys.argv[1:] = ['report', 'x.db']; runpy._run_module_as_main({INSPECT!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "(extra inspect): pip install 'inspect-ai" in done.stderr
 
 
 def test_another_release_of_the_harness_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
