@@ -57,7 +57,7 @@ def main(args: argparse.Namespace) -> int:
         print(json.dumps(list(map(as_json, shown))))
         return 0
     if args.id is None:
-        print(_heading(every, rows, args))
+        print(_heading(every, len(rows), len(shown), args))
     for row in shown:
         print("", *_block(row, run.ledger.budget.unit, whole=args.id is not None), sep="\n")
     if len(rows) > len(shown):
@@ -73,14 +73,13 @@ def _is_chosen(row: Mapping[str, Any], args: argparse.Namespace) -> bool:
     return row["error"] is None if args.unchecked else True
 
 
-def _heading(
-    every: list[dict[str, Any]], rows: list[dict[str, Any]], args: argparse.Namespace
-) -> str:
+def _heading(every: list[dict[str, Any]], found: int, shown: int, args: argparse.Namespace) -> str:
     wrong = sum(row["error"] == 1 for row in every)
     unchecked = sum(row["error"] is None for row in every)
-    found = f"{counted(len(every), 'output')}: {wrong:,} wrong, {unchecked:,} without a verdict"
+    counts = f"{counted(len(every), 'output')}: {wrong:,} wrong, {unchecked:,} without a verdict"
     which = "wrong" if args.wrong else "without a verdict" if args.unchecked else ""
-    return f"{found}. Shown: {len(rows):,} {which}".rstrip()
+    number = f"{found:,}" if shown == found else f"the first {shown:,} of {found:,}"
+    return f"{counts}. Shown: {number} {which}".rstrip()
 
 
 def _block(row: Mapping[str, Any], unit: str, *, whole: bool) -> Iterator[str]:

@@ -95,6 +95,7 @@ def test_text_for_people(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert text.startswith(f"{N} outputs: {wrong} wrong")
     assert text.count("wrong (failed)") == 2
     assert f"{wrong - 2} more: --limit 0 shows all" in text
+    assert f"Shown: the first 2 of {wrong} wrong" in text
     assert main(["show", str(log), "--id", "o3"]) == 0
     text = capsys.readouterr().out
     assert text.count("o3: correct (passed)") == 1

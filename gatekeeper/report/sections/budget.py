@@ -16,6 +16,7 @@ from gatekeeper.types import GroupAccount, Reason
 
 __all__ = ["account", "bought", "budget"]
 
+UNKNOWN = " An empty cell is unknown, because not every output was verified."
 MOST_GROUPS = 20  # groups that are shown one by one
 
 
@@ -49,8 +50,8 @@ def bought(summary: Summary) -> Markup:
             for name, n, wrong in rows
         ],
         caption="The gate's selection, compared with a random selection of the same size and with "
-        "the best possible one. The share wrong among the verified outputs is the hit rate. An "
-        "empty cell is unknown, because not every output was verified.",
+        "the best possible one. The share wrong among the verified outputs is the hit rate."
+        + (UNKNOWN if any(wrong is None for _, _, wrong in rows) else ""),
     )
 
 
