@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from codecs import register_error
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
@@ -15,6 +16,8 @@ from gatekeeper.programs.interrupt import Interrupt, prompt_interrupts
 from gatekeeper.programs.standard_output import open_closed_streams
 
 __all__ = ["exit_code_of"]
+
+PLAIN = {"−": "-", "–": "-", "×": "x", "÷": "/", "±": "+-", "…": "...", "“": '"', "”": '"'}
 
 
 def exit_code_of(program: Callable[[], int]) -> int:
@@ -88,8 +91,20 @@ def _quiet_tracker() -> Iterator[None]:
 
 
 def _print_on_any_terminal() -> None:
-    """A character that its encoding lacks becomes an escape; a width of 0 is no width."""
+    """A character that its encoding lacks becomes a plain one or an escape; a width of 0 is no
+    width.
+    """
     if not os.environ.get("COLUMNS", "").strip("0"):
         os.environ.pop("COLUMNS", None)
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
+        register_error("gatekeeper.plain", _plain)
+        sys.stdout.reconfigure(errors="gatekeeper.plain")
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """What to print in place of characters that an encoding lacks, and where to go on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    plain = (PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in lacking)
+    return "".join(plain), error.end

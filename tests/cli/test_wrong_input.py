@@ -440,6 +440,7 @@ def test_closed_streams(arguments: str, code: int, folder: Path) -> None:
         ("COLUMNS=20", "show odd.db", "h1"),
         ("TERM=dumb", "diagnose records", "80 records"),
         ("PYTHONIOENCODING=ascii", "show odd.db", r"\u043a\u043b\u044e\u0447: correct"),
+        ("PYTHONIOENCODING=ascii", "diagnose records", "+- 0."),
         ("PYTHONIOENCODING=ascii", "export odd.db --format csv", "ключ,"),
     ],
 )
