@@ -48,7 +48,7 @@ from gatekeeper.analysis.score import score_rows
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import GateResult, Generation, Outcome, Verdict
-from gatekeeper.wording import counted
+from gatekeeper.wording import all_of
 
 __all__ = ["EvaluatorVerifier", "Gated", "GatedScore", "Logprobs"]
 
@@ -269,7 +269,7 @@ class GatedScore(ReportEvaluator):  # type: ignore[misc]
         grades = [None if r.outcome is None else r.outcome.grade for r in results]
         found = score_of(results, grades, questions=[questions[r.id] for r in results])
         name = Gated(self.gate).get_default_evaluation_name()
-        about = f"mean of all {counted(found.outputs, 'output')}, {found.checks} of them verified"
+        about = f"mean of {all_of(found.outputs, 'output')}, {found.checks} of them verified"
         table = TableResult(
             title=f"{name}: {about}",
             description=" ".join([found.why, *found.notes]),

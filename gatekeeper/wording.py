@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["counted", "number_of", "plural", "signed"]
+__all__ = ["all_of", "counted", "number_of", "plural", "signed"]
 
 
 def plural(number: float, one: str, several: str) -> str:
@@ -18,6 +18,11 @@ def number_of(number: float, noun: str) -> str:
 def counted(number: float, noun: str) -> str:
     """A number of things, to the nearest whole one: 1 task, 2,000 tasks."""
     return f"{number:,.0f} {number_of(round(number), noun)}"
+
+
+def all_of(number: int, noun: str) -> str:
+    """All of so many things: all 600 outputs; the 1 output."""
+    return f"{plural(number, 'the', 'all')} {counted(number, noun)}"
 
 
 def signed(value: float, digits: int = 0, unit: str = "f") -> str:

@@ -26,7 +26,7 @@ from gatekeeper.notebook import as_html
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.types import FloatArray, GateResult, Record
-from gatekeeper.wording import counted, plural
+from gatekeeper.wording import all_of, counted, plural
 
 __all__ = [
     "Estimates",
@@ -143,8 +143,10 @@ def estimate_weighted(
 
 def show(estimates: Estimates) -> list[str]:
     """Lines of text: the rates in percent, then what they assume."""
-    about = "all" if estimates.covered == estimates.outputs else f"{estimates.covered:,} of"
-    lines = [f"Error rate of {about} {counted(estimates.outputs, 'output')}, with 95 % intervals:"]
+    about = all_of(estimates.outputs, "output")
+    if estimates.covered < estimates.outputs:
+        about = f"{estimates.covered:,} of {counted(estimates.outputs, 'output')}"
+    lines = [f"Error rate of {about}, with 95 % intervals:"]
     for name, found in rates(estimates):
         if found is not None:
             lines.append(f"  {name:<38} {found.value:7.1%}   {interval(found)}")

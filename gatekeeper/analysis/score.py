@@ -38,7 +38,7 @@ from gatekeeper.notebook import as_html
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.value_model import Design
 from gatekeeper.types import FloatArray, GateResult, Record
-from gatekeeper.wording import counted
+from gatekeeper.wording import all_of, counted
 
 __all__ = ["ScoreEstimate", "estimate_score", "score_as_json", "score_rows", "show_score"]
 
@@ -184,7 +184,7 @@ def estimate_score(
 
 def show_score(found: ScoreEstimate, name: str = "Score") -> list[str]:
     """Lines of text: the estimate with both uncertainties, then its basis."""
-    lines = [f"{name} of all {counted(found.outputs, 'output')}, {found.checks:,} of them checked:"]
+    lines = [f"{name} of {all_of(found.outputs, 'output')}, {found.checks:,} of them checked:"]
     for what, value, ends in score_rows(found):
         lines.append(f"  {what:<44} {value:>8}   {ends}")
     return [*lines, found.why, *found.notes]

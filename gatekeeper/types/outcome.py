@@ -56,7 +56,8 @@ class Outcome:
         keeps the verdict and charges the whole reservation.
         """
         if not isinstance(self.verdict, Verdict):
-            raise BadInputError(f"verdict={self.verdict!r:.80}: one of {list(Verdict)} is needed")
+            known = ", ".join(f"Verdict.{verdict.name}" for verdict in Verdict)
+            raise BadInputError(f"verdict={self.verdict!r:.80}: give one of {known}")
         if not isinstance(self.detail, str):
             raise BadInputError(f"detail={self.detail!r:.80}: a string is needed")
         seconds = as_number("seconds", self.seconds)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gatekeeper.wording import counted, number_of, plural, signed
+from gatekeeper.wording import all_of, counted, number_of, plural, signed
 
 ROOT = Path(__file__).parents[2]
 FILES = [
@@ -57,6 +57,7 @@ def test_a_number_and_its_noun() -> None:
         "2,000 tasks",
     ]
     assert counted(0.6, "label") == "1 label"
+    assert [all_of(n, "output") for n in (1, 2)] == ["the 1 output", "all 2 outputs"]
     assert [number_of(n, "process") for n in (1, 2)] == ["process", "processes"]
     assert [plural(n, "was", "were") for n in (0, 1, 2)] == ["were", "was", "were"]
 
