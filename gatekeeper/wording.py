@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["all_of", "counted", "number_of", "plural", "signed"]
+__all__ = ["all_of", "counted", "minus", "number_of", "plural", "signed"]
 
 
 def plural(number: float, one: str, several: str) -> str:

@@ -10,6 +10,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.gate.watch import Watched, watched
 from gatekeeper.io.providers import wrapper_of
 from gatekeeper.types import GateResult, Undecided
+from gatekeeper.wording import counted
 
 if TYPE_CHECKING:
     from gatekeeper.adapters.openai.call_settings import Verify
@@ -142,7 +143,9 @@ class ClientMethods:
         """`results_of` where there is one output."""
         results = self.results_of(response)
         if len(results) != 1:
-            raise BadInputError(f"the response has {len(results)} outputs: ask results_of")
+            raise BadInputError(
+                f"the response has {counted(len(results), 'output')}: ask results_of"
+            )
         return results[0]
 
     def observe_stream(

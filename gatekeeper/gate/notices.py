@@ -19,6 +19,7 @@ from gatekeeper.log.events import Decided, Event, Released, WarmupRepeated
 from gatekeeper.log.fold import LogState
 from gatekeeper.log.run_table import NO_VERDICT, RunTable
 from gatekeeper.types import Outcome, Reason
+from gatekeeper.wording import counted
 
 __all__ = ["LOG", "Notices", "Shortfall"]
 
@@ -97,32 +98,33 @@ class Shortfall:
     def notes(self) -> tuple[str, ...]:
         """One sentence or more for each kind; empty if nothing was missing."""
         found = []
+        outputs, evaluated = counted(self.outputs, "output"), counted(self.evaluated, "output")
         if self.unscored and self.unscored == self.evaluated:
             found.append(
-                f"This was a random draw, because none of the {self.evaluated:,} outputs after the "
-                f"warm-up could be ranked: {self.missing:,} of all {self.outputs:,} came without "
+                f"This was a random draw, because none of the {evaluated} after the warm-up could "
+                f"be ranked: {self.missing:,} of all {self.outputs:,} came without "
                 f"log-probabilities. {ASK}"
             )
         elif self.unscored:
             found.append(
-                f"For {self.unscored:,} of {self.evaluated:,} outputs after the warm-up this was a "
-                f"random draw, because they came without log-probabilities. {ASK}"
+                f"For {self.unscored:,} of {evaluated} after the warm-up this was a random draw, "
+                f"because they came without log-probabilities. {ASK}"
             )
         elif self.missing and self.missing == self.outputs and not self.evaluated:
             found.append(
-                f"None of the {self.outputs:,} outputs came with log-probabilities: after the "
-                "warm-up this is a random draw, because there is nothing to rank outputs by, "
-                f"unless the policy uses their features. {ASK}"
+                f"None of the {outputs} came with log-probabilities: after the warm-up this is a "
+                "random draw, because there is nothing to rank outputs by, unless the policy uses "
+                f"their features. {ASK}"
             )
         elif self.missing and self.missing == self.outputs:
             found.append(
-                f"None of the {self.outputs:,} outputs came with log-probabilities: they can be "
-                f"ranked by features only, if they have any. {ASK}"
+                f"None of the {outputs} came with log-probabilities: they can be ranked by "
+                f"features only, if they have any. {ASK}"
             )
         elif self.missing:
             found.append(
-                f"{self.missing:,} of {self.outputs:,} outputs came without log-probabilities: "
-                f"such outputs can be ranked by features only. {ASK}"
+                f"{self.missing:,} of {outputs} came without log-probabilities: such outputs can "
+                f"be ranked by features only. {ASK}"
             )
         if self.failed and not self.verdicts:
             found.append(
@@ -137,7 +139,7 @@ class Shortfall:
                 "nothing was charged for them."
             )
         if self.warmups > 1:
-            times = "once" if self.warmups == 2 else f"{self.warmups - 1} times"
+            times = "once" if self.warmups == 2 else f"{counted(self.warmups - 1, 'time')}"
             found.append(f"The warm-up was repeated {times}: it had ended without any verdict.")
         return tuple(found)
 
@@ -166,7 +168,7 @@ class Notices:
             if self._state.warmup_seen:  # the goal "score" has no warm-up
                 found = Shortfall.of_state(self._state)
                 self._summarise(
-                    f"the warm-up of {self._state.warmup_seen} outputs is over",
+                    f"the warm-up of {counted(self._state.warmup_seen, 'output')} is over",
                     replace(found, evaluated=0, unscored=0),  # the rest is not known yet
                 )
         if not self._warned_missing and self._state.missing_signal > self._missing_before:
@@ -184,7 +186,7 @@ class Notices:
                 self._in_warmup = True
                 self._waiting.append(
                     f"the warm-up begins again, because it ended without any verdict after "
-                    f"{self._state.warmup_seen} outputs; nothing was charged for them"
+                    f"{counted(self._state.warmup_seen, 'output')}; nothing was charged for them"
                 )
             elif isinstance(event, Released) and event.outcome is not None:
                 if self._warned_failed:

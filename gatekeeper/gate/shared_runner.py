@@ -16,6 +16,7 @@ from gatekeeper.errors import LogError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.gate.runner import BLOCK, Generate, answers_of, blocks_of
 from gatekeeper.io.tasks import Task
+from gatekeeper.wording import counted
 
 if TYPE_CHECKING:
     from gatekeeper.log.postgres_blocks import PostgresBlocks
@@ -109,8 +110,8 @@ def _catch_up(gate: VerificationGate, blocks: PostgresBlocks) -> None:
             since = time.monotonic()
         if time.monotonic() > since + PATIENCE:
             raise LogError(
-                f"this process has read {applied[0]} of {logged[0]} outputs of the run, and could "
-                "not read the others: the same command continues"
+                f"this process has read {applied[0]} of {counted(logged[0], 'output')} of the run, "
+                "and could not read the others: the same command continues"
             )
         _patiently(blocks.left)  # raises if this process was taken for dead
         time.sleep(PAUSE)
