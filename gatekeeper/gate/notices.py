@@ -139,7 +139,7 @@ class Shortfall:
                 "nothing was charged for them."
             )
         if self.warmups > 1:
-            times = "once" if self.warmups == 2 else f"{counted(self.warmups - 1, 'time')}"
+            times = "once" if self.warmups == 2 else counted(self.warmups - 1, "time")
             found.append(f"The warm-up was repeated {times}: it had ended without any verdict.")
         return tuple(found)
 
