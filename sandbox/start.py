@@ -28,6 +28,7 @@ _MODULES = (
     "library_values",
     "operations",
     "places",
+    "loans",
     "codec",
     "decoding",
     "tasks",

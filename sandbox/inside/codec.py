@@ -11,6 +11,8 @@ Values are written in prefix order; n is 4 bytes, little endian, a count of byte
     h id (8 bytes), then its description: an object that stays where it is (`remote.py`)
     r n: the list, dict, set or array whose tag is byte n, once more (never to the host)
     a n n: that of the question of this number whose tag is byte n there (likewise)
+    m n, 1 byte, then a list, dict, set or array: the loan of this number (`loans.py`), whose
+        contents have changed if the byte is 1 (likewise)
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from gatekeeper.sandbox.inside.wire import (
     head,
 )
 
-__all__ = ["Opaque", "again", "encode", "opaque"]
+__all__ = ["PLACED", "Opaque", "again", "encode", "opaque"]
 
 
 class Opaque:
@@ -126,7 +128,9 @@ def encode(
         if parts and depth >= MAX_DEPTH and other is not opaque:
             out += _whole(item, other)  # this item and all below it stay here
             continue
-        if places is not None and tag[:1] in _PLACED and is_placed(item):
+        if places is not None and tag[:1] in PLACED and is_placed(item):
+            if places.loans and (number := places.loans.get(id(item))) is not None:
+                out += head(b"m", number) + (b"\1" if number in places.changed else b"\0")
             places[len(out)] = item
             if kind in _PLAIN:
                 seen[id(item)] = len(out), item
@@ -198,7 +202,7 @@ def _listing(tag: bytes, base: type) -> Callable[[Any], Parts]:
 
 _ENTRIES = {b"d": 1, b"S": 2, b"Z": 2}  # half entries per part: a key, a value, or an element
 _PLAIN = {list, set, dict}
-_PLACED = {b"l", b"S", b"d", b"k"}  # tags of what may have a place
+PLACED = {b"l", b"S", b"d", b"k"}  # tags of what may have a place
 _SIZED = {str, bytes, bytearray, list, tuple, dict, set, frozenset}  # refused before a copy
 _CONSTANTS = {None: b"N", True: b"T", False: b"F", Ellipsis: b"."}
 _WRITERS: dict[type, Callable[[Any], Parts]] = {

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gatekeeper.sandbox.inside import library_values
-from gatekeeper.sandbox.inside.codec import Opaque
-from gatekeeper.sandbox.inside.places import is_placed
+from gatekeeper.sandbox.inside.codec import PLACED, Opaque
+from gatekeeper.sandbox.inside.loans import Loans
+from gatekeeper.sandbox.inside.places import Places, is_placed
 from gatekeeper.sandbox.inside.wire import (
     MAX_COMPARED,
     MAX_DEPTH,
@@ -27,7 +28,8 @@ def decode(
     *,
     other: Callable[[int, Any], Any] | None = None,
     asked: Callable[[int, int], Any] | None = None,
-    places: dict[int, Any] | None = None,
+    loans: Loans | None = None,
+    places: Places | None = None,
     max_hashed: int = MAX_HASHED,
     max_items: int = MAX_ITEMS,
 ) -> Any:
@@ -41,6 +43,8 @@ def decode(
         Makes an object from an id and a description; None: objects are malformed.
     asked
         Finds an item of a question, from the numbers of `again`; None: there is none.
+    loans
+        The values that both sides have; None: there are none.
     places
         Is given each list, dict, set and array, by the place of its tag.
     max_hashed, max_items
@@ -57,7 +61,7 @@ def decode(
         `encode` does not write such bytes, or they exceed a limit.
     """
     try:
-        return _Reader(data, other, asked, places, max_hashed, max_items).value()
+        return _Reader(data, other, asked, loans, places, max_hashed, max_items).value()
     except MalformedError:
         raise
     except (
@@ -79,12 +83,16 @@ class _Reader:
         data: bytes,
         other: Callable[[int, Any], Any] | None,
         asked: Callable[[int, int], Any] | None,
-        places: dict[int, Any] | None,
+        loans: Loans | None,
+        places: Places | None,
         max_hashed: int,
         max_items: int,
     ) -> None:
         self._data, self._at, self.other, self._asked = data, 0, other, asked
-        self._places = {} if places is None else places
+        self._places = Places() if places is None else places
+        self._loans = loans
+        self._lent: dict[int, Any] = {}  # the loans that are being read, by place
+        self._repeated = 0  # items that were met before
         self._hashed, self._items_left = max_hashed, max_items
         # If entries are not limited, only the sender's own time is at risk.
         self._compared = MAX_COMPARED if max_hashed <= MAX_HASHED else None
@@ -116,10 +124,24 @@ class _Reader:
         at = self._at
         tag = self._data[at : at + 1]
         read = _READERS.get(tag)
-        if read is None:
+        if read is not None:
+            self._at = at + 1
+            return read(self, depth)
+        if tag != b"m" or self._loans is None:
             raise MalformedError(f"tag={tag!r}" if tag else "the value is cut off")
+        # Here, as one more function for each level would exceed Python's recursion limit.
         self._at = at + 1
-        return read(self, depth)
+        number, changed = self._plain_number(), self.take(1) == b"\1"
+        at = self._at
+        tag = self._data[at : at + 1]
+        if tag not in PLACED:
+            raise MalformedError("a loan that does not change")
+        if (mine := self._loans.find(number)) is not None:
+            self._lent[at] = mine
+        self._at = at + 1
+        found = _READERS[tag](self, depth)
+        found = self._places[at] = self._loans.take(number, found, changed=changed)
+        return found
 
     def items(self, depth: int) -> Iterator[Any]:
         return map(self.item, itertools.repeat(depth + 1, self._number()))
@@ -145,12 +167,22 @@ class _Reader:
     def read_again(self, depth: int) -> Any:
         if self.other is None:  # a small one could take the host endless time
             raise MalformedError("a list, set or dict that is at two places")
-        return self._places[self._plain_number()]
+        self._repeated += 1
+        place = self._plain_number()
+        return self._lent[place] if place in self._lent else self._places[place]
 
     def read_asked(self, depth: int) -> Any:
         if self._asked is None:
             raise MalformedError("an item of a question")
+        self._repeated += 1
         return self._asked(self._plain_number(), self._plain_number())
+
+    def read_tuple(self, depth: int) -> tuple[Any, ...]:
+        before = len(self._places) + self._repeated
+        made = tuple(self.items(depth))
+        if len(self._places) + self._repeated > before:
+            self._places.tuples.append(made)
+        return made
 
     def read_known(self, depth: int) -> Any:
         at = self._at - 1
@@ -164,6 +196,8 @@ class _Reader:
         made = build(*parts)
         if is_placed(made):
             self._places[at] = made
+        elif name == library_values.NAMED_TUPLE:
+            self._places.tuples.append(made)
         return made
 
     def entries(self, depth: int, each: int = 1) -> list[Any]:
@@ -217,7 +251,7 @@ _READERS: dict[bytes, Callable[[_Reader, int], Any]] = {
     b"s": lambda reader, depth: reader.sized().decode("utf-8", "surrogatepass"),
     b"b": lambda reader, depth: reader.sized(),
     b"l": _Reader.read_list,
-    b"t": lambda reader, depth: tuple(reader.items(depth)),
+    b"t": _Reader.read_tuple,
     b"S": _Reader.read_set,
     b"Z": lambda reader, depth: frozenset(reader.entries(depth)),
     b"d": _Reader.read_dict,

@@ -10,7 +10,6 @@ import contextlib
 import functools
 import socket
 import types
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping
 from typing import Any
 
@@ -23,9 +22,8 @@ from gatekeeper.sandbox.inside.operations import (
     UNARY,
     importable,
     is_private,
-    update,
 )
-from gatekeeper.sandbox.inside.peer import LOANS, Peer
+from gatekeeper.sandbox.inside.peer import Peer
 from gatekeeper.sandbox.inside.references import LIMIT, original
 from gatekeeper.sandbox.inside.tasks import Tasks, Waiting, as_coroutine
 from gatekeeper.sandbox.inside.wire import Parts
@@ -53,8 +51,6 @@ class CandidatePeer(Peer):
         self._operations = {**facts.OPERATIONS, **Tasks().operations, **(more or {})}
         self._functions: dict[int, int] = {}  # numbers of functions of the tests, by id
         self._described: dict[int, None] = {}  # numbers of the classes that the tests know
-        self._lent: deque[Any] = deque(maxlen=LOANS)  # the last loans
-        self._lendings = 0
         self.private: dict[int, dict[str, Any]] = {}  # attributes, by the numbers of their objects
 
     def _stand_in(self, number: int, description: Any) -> Any:
@@ -112,44 +108,8 @@ class CandidatePeer(Peer):
             return None
         return self.refer(item)
 
-    def _lend(self, value: Any) -> int:
-        with self._lock:
-            for number, lent in enumerate(self._lent, self._lendings - len(self._lent) + 1):
-                if lent is value:
-                    return number
-            self._lent.append(value)
-            self._lendings += 1
-            return self._lendings
-
-    def _lending(self, loans: Any) -> contextlib.AbstractContextManager[list[tuple[int, Any]]]:
-        return self._kept(*loans) if loans else super()._lending(loans)
-
-    @contextlib.contextmanager
-    def _kept(
-        self, changed: list[tuple[int, Any]], held: list[int]
-    ) -> Iterator[list[tuple[int, Any]]]:
-        for number, value in changed:
-            if (lent := self._loan(number)) is not None:
-                update(lent, value)
-        before = {number: self._trace(self._loan(number)) for number in held}
-        found: list[tuple[int, Any]] = []
-        try:
-            yield found
-        finally:
-            for number, trace in before.items():
-                lent = self._loan(number)
-                if trace is not None and self._trace(lent) != trace:
-                    found.append((number, lent))
-
-    def _trace(self, lent: Any) -> bytes | None:
-        """The present contents of a value that was lent, with those of all in it; None if none."""
-        return None if lent is None else self._encode(lent)
-
-    def _loan(self, number: int) -> Any:
-        """A value that was lent; None if it is no longer kept."""
-        with self._lock:
-            at = number - 1 - self._lendings  # from the end
-            return self._lent[at] if -len(self._lent) <= at < 0 else None
+    def _lend(self, value: Any) -> None:
+        self._loans.lend(value)
 
     def _shared(self, module: str, name: str) -> Any:
         return importable(module, name)

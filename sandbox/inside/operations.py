@@ -26,7 +26,6 @@ __all__ = [
     "importable",
     "is_private",
     "special",
-    "update",
 ]
 
 MUTABLE = (
@@ -135,35 +134,3 @@ def importable(module: str, name: str) -> Any:
         return operator.attrgetter(name)(importlib.import_module(module))
     except (ImportError, AttributeError):
         raise ValueError(f"{module}.{name}") from None
-
-
-def update(old: Any, new: Any) -> None:
-    """Give a mutable object the contents of its changed copy; inner objects in place, too."""
-    if isinstance(old, list | collections.deque):
-        if len(old) == len(new):
-            for number, (mine, theirs) in enumerate(zip(old, new, strict=True)):
-                if type(mine) is type(theirs) and isinstance(mine, MUTABLE):
-                    update(mine, theirs)
-                else:
-                    old[number] = theirs
-        else:
-            old.clear()
-            old.extend(new)
-    elif isinstance(old, dict):
-        kept = {k: v for k, v in old.items() if k in new}
-        old.clear()
-        for key, theirs in new.items():
-            mine = kept.get(key)
-            if type(mine) is type(theirs) and isinstance(mine, MUTABLE):
-                update(mine, theirs)
-                theirs = mine
-            old[key] = theirs
-    elif isinstance(old, tuple):
-        for mine, theirs in zip(old, new, strict=True):
-            if type(mine) is type(theirs) and isinstance(mine, (*MUTABLE, tuple)):
-                update(mine, theirs)
-    elif isinstance(old, set):
-        old.intersection_update(new)
-        old.update(new)
-    else:
-        old[:] = new

@@ -3,22 +3,23 @@
 Plain data travels by value (`codec.py`); everything else stays where it is and is referred to by a
 number. Frames:
 
-    Q  a question: (operation, arguments, keyword arguments, surroundings, (changed loans, all))
-    A  its answer: (value, number of the argument that the value is, number of the loan that it is,
-       loans that it keeps, changes, printed, changed loans)
+    Q  a question: (operation, arguments, keyword arguments, surroundings, loans)
+    A  its answer: (value, number of the argument that the value is, changes, printed, kept, loans)
     X  its answer: an exception; (classes, arguments, attributes, its number, its text, changes,
-       printed, changed loans)
+       printed, kept, loans)
+    L  before a question: the loans that the arguments of unanswered questions of the other side
+       have become; (number of the loan, number of the question, place), for each
 
 None stands for an absent field, except in the arguments.
 
 While a peer waits for an answer it answers questions: callbacks. Each list, dict, set or array of
 the arguments has a place (`places.py`): the answer names it by that, and has the new contents of
-those that were changed. Both sides number the questions in their order. A list, dict or set that
-the tests receive, or that the candidate keeps of the arguments, is a loan: the tests' changes to
-it, as in `cart.items.append(x)`, are sent with the next question, and the candidate's changes with
-the answer. `surroundings` are changes of the tests to their process that a candidate would see in
-one process (`surroundings.py`); `printed` is the text that the candidate wrote to streams that the
-tests replaced.
+those that were changed. Both sides number the questions in their order. One that the candidate
+returns, or that an answer keeps, becomes a loan (`loans.py`): `kept` are the places and numbers of
+those that an answer keeps, and `loans` the values of those that were changed, and the numbers of
+those that have ended. `surroundings` are changes of the tests to their process that a candidate
+would see in one process (`surroundings.py`); `printed` is the text that the candidate wrote to
+streams that the tests replaced.
 
 After `converse` a frame begins with the number of its conversation (`conversations.py`).
 
@@ -36,21 +37,21 @@ from gatekeeper.sandbox.inside import places as placed
 from gatekeeper.sandbox.inside.codec import again
 from gatekeeper.sandbox.inside.conversations import Conversations, GoneError
 from gatekeeper.sandbox.inside.decoding import decode
+from gatekeeper.sandbox.inside.loans import Loans
 from gatekeeper.sandbox.inside.operations import MUTABLE, OPERATIONS
 from gatekeeper.sandbox.inside.references import LIMIT, UNBOUNDED
-from gatekeeper.sandbox.inside.wire import frame
+from gatekeeper.sandbox.inside.wire import MalformedError, frame
 
-__all__ = ["LOANS", "Peer"]
+__all__ = ["Peer"]
 
 _CHUNKS = 1 << 12, 1 << 20  # bytes to read at a time: least, most
 _NOTHING: contextlib.nullcontext[list[Any]] = contextlib.nullcontext([])
-_SINGLE = frozenset({type(None), bool})  # of whose values there is only one
 _PARTED = frozenset({*MUTABLE, tuple})  # kinds of values that have parts
-LOANS = 32  # mutable values that the tests may still change
+_SINGLE = frozenset({type(None), bool})  # of whose values there is only one
 
 
 class Peer(Conversations):
-    """One end of a stream: asks, answers, and keeps loans up to date.
+    """One end of a stream: asks and answers.
 
     Parameters
     ----------
@@ -61,6 +62,10 @@ class Peer(Conversations):
     def __init__(self, connection: socket.socket) -> None:
         super().__init__(connection)
         self._asked = self._questions = 0  # how many questions were received, and sent
+        self._loans = Loans(self.PARITY)
+        # Of the questions that are being answered, by their numbers: the places of the arguments,
+        # their contents at first, and the arguments; until they become loans.
+        self._arguments: dict[int, tuple[placed.Places, dict[int, Any], list[Any]]] = {}
 
     # Methods that differ between the two sides
 
@@ -79,27 +84,8 @@ class Peer(Conversations):
     def _repeat(self, printed: list[Any]) -> None:
         """Write here the text that the other side wrote while it answered."""
 
-    def _lend(self, value: Any) -> int:
-        """The number under which the other side knows and may change a value; 0: none."""
-        return 0
-
-    def _borrow(self, number: int, value: Any) -> Any:
-        """Record a value that the other side has lent; the one that stands here for it."""
-        return value
-
-    def _loans(self) -> tuple[list[tuple[int, Any]], list[int]] | None:
-        """The borrowed values that have changed, and the numbers of all that are still in use.
-
-        None if there are none.
-        """
-        return None
-
-    def _changed(self, loans: list[tuple[int, Any]]) -> None:
-        """Give borrowed values the contents that the other side gave them."""
-
-    def _lending(self, loans: Any) -> contextlib.AbstractContextManager[list[tuple[int, Any]]]:
-        """A context for answering a question with the other side's `_loans`; yields the changes."""
-        return _NOTHING
+    def _lend(self, value: Any) -> None:
+        """Make a loan of a value that an answer returns, if the other side may change it."""
 
     # Questions and answers
 
@@ -115,8 +101,8 @@ class Peer(Conversations):
         Returns the number of the question.
         """
         with self._lock:
-            around = self._surroundings(), self._loans()
-            self._send(b"Q", (operation, arguments, keywords or None, *around))
+            around = self._surroundings()
+            self._send(b"Q", (operation, arguments, keywords or None, around))
             return self._questions
 
     def finish(self, number: int, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
@@ -126,22 +112,17 @@ class Peer(Conversations):
             if kind == b"Q":
                 self._answer(payload)
                 continue
-            *answer, changes, printed, loans = payload
+            *answer, changes, printed, kept = payload
             given, places = [*arguments, *keywords.values()], self._open.pop(number)
             for place, contents in changes or ():
                 placed.refill(places[place], contents)
+            for place, loan in kept or ():
+                self._loans.take(loan, places[place])
             if printed:
                 self._repeat(printed)
-            with self._lock:
-                if loans:
-                    self._changed(loans)
-                if kind == b"A":
-                    value, same, loan, kept = answer
-                    if loan:
-                        value = self._borrow(loan, value)
-                    for place, loan in kept or ():
-                        self._borrow(loan, places[place])
-                    return value if same is None else given[same]
+            if kind == b"A":
+                value, same = answer
+                return value if same is None else given[same]
             raise self.received(operation, self._error(*answer))
 
     def received(self, operation: str, error: BaseException) -> BaseException:
@@ -167,84 +148,133 @@ class Peer(Conversations):
     def _answer(self, question: Any) -> None:
         changes: list[Any] = []
         printed: list[Any] = []
-        changed: list[Any] = []
+        kept: list[Any] = []
         known: dict[int, bytes] = {}
         try:
-            operation, arguments, keywords, surroundings, loans, (asked, places) = question
+            operation, arguments, keywords, surroundings, (asked, places) = question
             keywords = keywords or {}
             given = [*arguments, *keywords.values()]
-            if loans:  # what is only in these is no part of the arguments
-                places = placed.outside(places, loans)
+            value = None
             if operation == "calls":  # its arguments exist only for these calls
-                given, places = [], {}
+                given, places = [], placed.Places()
+            places.remove(self._loans.numbers)
             before = {place: placed.contents(item) for place, item in places.items()}
-            uses = placed.uses(places)
+            uses = places.uses()
+            if places:
+                self._arguments[asked] = places, before, given
             try:
-                with self._lending(loans) as changed, self._surrounded(surroundings) as printed:
+                with self._surrounded(surroundings) as printed:
                     value = self._perform(operation, *arguments, **keywords)
-                    now = placed.uses(places)
             finally:  # what it changed before it raised an exception stays changed
+                if places:
+                    with self._lock:
+                        self._arguments.pop(asked, None)
+                    places.remove(self._loans.numbers)
+                now = places.uses()
+                self._lend(value)
+                # The parts of a list that it returns are in that, and maybe nowhere else.
+                within = type(value) in _PARTED and all(item is not value for item in given)
+                for item in given if within else (*places.values(), *places.tuples):
+                    if now.get(id(item), 0) > uses.get(id(item), 0):
+                        self._loans.lend(item)
                 for place, item in places.items():
                     if placed.differ(before[place], contents := placed.contents(item)):
                         changes.append((place, contents))
                     known[id(item)] = again(asked, place)
-            same, loan = None, 0
+                    if (loan := self._loans.numbers.get(id(item))) is not None:
+                        kept.append((place, loan))
+            same = None
             if type(value) not in _SINGLE:
                 same = next((i for i, item in enumerate(given) if item is value), None)
-            if type(value) in MUTABLE and same is None:
-                loan = self._lend(value)
             returned = value if same is None else None
-            kept = [
-                (place, lent)
-                for place, item in places.items()
-                if type(item) in MUTABLE
-                and now[place] > uses[place] + (item is value)
-                # The parts of a list that it returns are in that, and maybe nowhere else.
-                and (type(value) not in _PARTED or any(item is g for g in given))
-                and (lent := self._lend(item))
-            ]
-            effects = changes or None, printed or None, changed or None
-            self._send(b"A", (returned, same, loan, kept or None, *effects), known)
+            effects = changes or None, printed or None, kept or None
+            self._send(b"A", (returned, same, *effects), known)
         except GoneError:
             raise
         except BaseException as error:
-            effects = changes or None, printed or None, changed or None
+            effects = changes or None, printed or None, kept or None
             self._send(b"X", (*self._error_parts(error), *effects), known)
 
     def _send(self, kind: bytes, message: Any, known: dict[int, bytes] | None = None) -> None:
-        places = placed.Places(known)
         with self._lock:
-            if self._boxes is not None:
-                message = (self._conversation(), *message)
-            payload = self._encode(message, sent=True, places=places)
+            if kind == b"Q" and self._arguments:
+                self._lend_arguments()
+            sent = self._loans.changes()
+            loans = sent and (tuple(sent.changed.values()), tuple(sent.ended))
+            places = placed.Places(known, self._loans.numbers, sent.changed if sent else ())
+            number = () if self._boxes is None else (self._conversation(),)
+            try:
+                message = (*number, *message, loans)
+                payload = self._encode(message, sent=True, places=places)
+            except BaseException:
+                if sent:
+                    self._loans.not_sent(sent)
+                raise
             if kind == b"Q":
                 self._questions += 1
                 self._open[self._questions] = places
-            try:
-                self._connection.sendall(frame(kind, payload))
-            except (OSError, ValueError):
-                self.gone = True
-                raise GoneError from None
+            self._write(kind, payload)
+
+    def _lend_arguments(self) -> None:
+        """Make loans of the arguments of all questions that are being answered.
+
+        A question of this side may contain them, and be about their present contents.
+        """
+        lent: list[tuple[int, int, int]] = []
+        for asked in [*self._arguments]:
+            places, before, given = self._arguments.pop(asked)
+            for item in given:
+                self._loans.lend(item)
+            for place, item in places.items():
+                if (number := self._loans.numbers.get(id(item))) is not None:
+                    self._loans.assume(number, before[place])
+                    lent.append((number, asked, place))
+        if lent:
+            self._write(b"L", self._encode(tuple(lent)))
+
+    def _write(self, kind: bytes, payload: bytes) -> None:
+        try:
+            self._connection.sendall(frame(kind, payload))
+        except (OSError, ValueError):
+            self.gone = True
+            raise GoneError from None
 
     # The stream
 
     def _read_message(self) -> tuple[bytes, Any]:
         try:
-            start = self._read(5)
-            size = int.from_bytes(start[1:], "little")
-            if size > 2 * LIMIT:
-                raise EOFError
-            payload = self._read(size)
-            places: dict[int, Any] = {}
-            find = {"other": self.meant, "asked": lambda number, place: self._open[number][place]}
-            message = decode(payload, places=places, **find, **UNBOUNDED)  # type: ignore[arg-type]
-            if start[:1] == b"Q" and type(message) is tuple:
+            while (start := self._read(5))[:1] == b"L":
+                for loan, asked, place in decode(self._read_payload(start)):
+                    self._loans.take(loan, self._open[asked][place])
+            payload = self._read_payload(start)
+            places = placed.Places()
+            message = decode(
+                payload,
+                other=self.meant,
+                asked=lambda number, place: self._open[number][place],
+                loans=self._loans,
+                places=places,
+                **UNBOUNDED,
+            )
+            if type(message) is not tuple or not message:
+                raise MalformedError
+            *message, loans = message
+            if loans:
+                self._loans.end(loans[1])
+            if start[:1] == b"Q":
                 self._asked += 1
-                message = (*message, (self._asked, places))
+                message.append((self._asked, places))
             return start[:1], message
-        except (OSError, EOFError, ValueError):  # the stream has ended, or is no longer valid
+        except (OSError, EOFError, ValueError, LookupError, TypeError):  # ended, or not valid
             self.gone = True
             raise GoneError from None
+
+    def _read_payload(self, start: bytes) -> bytes:
+        """The payload of the frame that starts so."""
+        size = int.from_bytes(start[1:], "little")
+        if size > 2 * LIMIT:
+            raise EOFError
+        return self._read(size)
 
     def _read(self, size: int) -> bytes:
         """Read `size` bytes of the stream. Raises EOFError."""

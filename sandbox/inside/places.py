@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import collections
 import itertools
+import operator
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from gatekeeper.sandbox.inside.operations import MUTABLE
 
-__all__ = ["Places", "contents", "differ", "is_placed", "outside", "refill", "uses"]
+__all__ = ["Places", "contents", "differ", "is_placed", "refill"]
 
 _KINDS = frozenset(MUTABLE)
 _LISTED = frozenset({list, set, collections.deque})
@@ -27,11 +28,35 @@ class Places(dict[int, Any]):
     ----------
     known
         How items are written that the reader has already, by their ids (`codec.again`).
+    loans
+        The numbers of loans (`loans.py`) by the ids of their values.
+    changed
+        The numbers of those whose contents the reader does not know.
+
+    Attributes
+    ----------
+    tuples
+        Those of the message that have such items in them; of a decoded message.
     """
 
-    def __init__(self, known: Mapping[int, bytes] | None = None) -> None:
+    def __init__(
+        self,
+        known: Mapping[int, bytes] | None = None,
+        loans: Mapping[int, int] | None = None,
+        changed: Collection[int] = (),
+    ) -> None:
         super().__init__()
-        self.known = known or {}
+        self.known, self.loans, self.changed = known or {}, loans or {}, changed
+        self.tuples: list[tuple[Any, ...]] = []
+
+    def remove(self, ids: Collection[int]) -> None:
+        """Leave out the items that have one of these ids."""
+        for place in [place for place, item in self.items() if id(item) in ids]:
+            del self[place]
+
+    def uses(self) -> dict[int, int]:
+        """How many references there are to each item, and to each of the tuples; by id."""
+        return {id(item): sys.getrefcount(item) for item in (*self.values(), *self.tuples)}
 
 
 def is_placed(item: object) -> bool:
@@ -53,7 +78,7 @@ def contents(item: Any) -> Any:
 def differ(before: Any, now: Any) -> bool:
     """Whether two contents of one item differ: other objects, in it, not changed ones."""
     if type(before) is tuple:
-        return len(before) != len(now) or any(a is not b for a, b in zip(before, now, strict=True))
+        return len(before) != len(now) or not all(map(operator.is_, before, now))
     return bool(before != now) if type(before) is bytes else before.tobytes() != now.tobytes()
 
 
@@ -71,19 +96,3 @@ def refill(item: Any, found: Any) -> None:
         (item.update if kind is set else item.extend)(found)
     else:
         item[...] = found
-
-
-def uses(places: Mapping[int, Any]) -> dict[int, int]:
-    """How many references there are to each item."""
-    return {place: sys.getrefcount(item) for place, item in places.items()}
-
-
-def outside(places: Mapping[int, Any], other: Any) -> dict[int, Any]:
-    """The items that are no part of `other`."""
-    inside, todo = set(), [other]
-    while todo:
-        item = todo.pop()
-        if id(item) not in inside and (type(item) is tuple or type(item) in _KINDS):
-            inside.add(id(item))
-            todo += contents(item) if type(item) not in (tuple, bytearray) else item
-    return {place: item for place, item in places.items() if id(item) not in inside}

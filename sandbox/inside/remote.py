@@ -6,7 +6,6 @@ import os
 import socket
 import sys
 import types
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,22 +15,19 @@ from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError
 from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of, lasting
 from gatekeeper.sandbox.inside.operations import (
     BUILTIN_TYPES,
-    MUTABLE,
     OPERATIONS,
     WRITES,
     is_private,
-    update,
 )
-from gatekeeper.sandbox.inside.peer import LOANS, Peer
+from gatekeeper.sandbox.inside.peer import Peer
 from gatekeeper.sandbox.inside.references import EXCEPTION, original, reference
 from gatekeeper.sandbox.inside.standins import Value
 from gatekeeper.sandbox.inside.surroundings import Observer, repeat
 from gatekeeper.sandbox.inside.tasks import Tasks, as_coroutine
-from gatekeeper.sandbox.inside.wire import Parts, TooLargeError
+from gatekeeper.sandbox.inside.wire import Parts
 
 __all__ = ["JudgePeer"]
 
-LOAN_BYTES = 1 << 14  # most bytes of a borrowed value, which is encoded at each question
 # Answers of an object about itself, which alone are no evidence (`JudgePeer.evidence`).
 _OPINIONS = frozenset(
     """
@@ -93,7 +89,6 @@ class JudgePeer(Peer):
         self._lengths: dict[int, int] = {}
         self.lasting_lengths: dict[int, int] = {}
         self._methods: dict[types.MethodType, types.MethodType] = {}
-        self._borrowed: deque[tuple[int, Any, bytes]] = deque(maxlen=LOANS)
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered += operation != "get"
@@ -236,44 +231,6 @@ class JudgePeer(Peer):
         if kept and not self.guard.attaches(operation, target, *arguments):
             return None
         return operations[operation](target, *arguments, **keywords)
-
-    def _borrow(self, number: int, value: Any) -> Any:
-        for known, mine, _ in self._borrowed:
-            if known == number and type(mine) is type(value):
-                if mine is not value:
-                    self._changed([(number, value)])
-                return mine
-        if type(value) in MUTABLE and (written := self._written(value)):
-            self._borrowed.append((number, value, written))
-        return value
-
-    def _loans(self) -> tuple[list[tuple[int, Any]], list[int]] | None:
-        if not self._borrowed:
-            return None
-        changed = []
-        for _ in range(len(self._borrowed)):
-            number, value, before = self._borrowed.popleft()
-            held = sys.getrefcount(value) > 2  # referenced outside this function and the call
-            now = self._written(value)
-            if now != before:
-                changed.append((number, value))
-            if held and now:
-                self._borrowed.append((number, value, now))
-        return changed, [number for number, _, _ in self._borrowed]
-
-    def _changed(self, loans: list[tuple[int, Any]]) -> None:
-        for number, new in loans:
-            for at, (known, value, _) in enumerate(self._borrowed):
-                if known == number and type(value) is type(new):
-                    update(value, new)
-                    self._borrowed[at] = (number, value, self._written(value))
-
-    def _written(self, value: Any) -> bytes:
-        """A borrowed value as bytes; empty if it is too large to encode each time."""
-        try:
-            return self._encode(value, LOAN_BYTES)
-        except TooLargeError:
-            return b""
 
     def _new_exception(self, name: str, base: type[BaseException]) -> type[BaseException]:
         """A class whose instances the candidate makes, and whose attributes it is asked for."""

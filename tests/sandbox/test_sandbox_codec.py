@@ -86,7 +86,7 @@ def test_what_is_at_two_places_is_one_for_a_peer_alone() -> None:
     queue, words = deque([row]), Counter("aa")
     rows += [rows, queue, [queue, words], words]
     places = Places()
-    made: dict[int, Any] = {}
+    made = Places()
     data = encode(rows, other=lambda item: (b"N", ()), places=places)
     got = decode(data, other=lambda number, description: None, places=made)
     assert got[6] is got[7][0]

@@ -288,7 +288,7 @@ def test_with_no_thread_left_the_one_that_reads_goes_on(monkeypatch: pytest.Monk
         theirs.sendall(question(3, wait))
         while not tests._unanswered:
             pass
-        parts = [encode(1), encode([]), *[encode(None)] * 6]
+        parts = [encode(1), encode([]), *[encode(None)] * 5]
         theirs.sendall(frame(b"A", head(b"t", len(parts)) + b"".join(parts)))
         for _ in range(2):
             assert kind_of_frame(theirs) == b"A"
@@ -343,9 +343,11 @@ def reference(number: int, description: Any = FUNCTION) -> bytes:
     return b"h" + number.to_bytes(8, "little", signed=True) + encode(description)
 
 
-def answer(value: bytes, changes: Any = (), same: Any = None) -> bytes:
-    rest = (encode(same), encode(0), encode([]), encode([*changes]), encode([]), encode([]))
-    return frame(b"A", head(b"t", 7) + value + b"".join(rest))
+def answer(
+    value: bytes, changes: Any = (), same: Any = None, kept: Any = None, loans: Any = None
+) -> bytes:
+    rest = (encode(same), encode([*changes]), encode([]), encode(kept), encode(loans))
+    return frame(b"A", head(b"t", 6) + value + b"".join(rest))
 
 
 OPENED = 2  # questions before the call: to start, for f
@@ -359,7 +361,7 @@ def test_a_candidate_that_speaks_the_protocol_itself() -> None:
     assert [kind for kind, _ in hostile(*OPENING, answer(encode(8)), nine)] == [b"E"]
 
 
-REST = (0, None, [], "", [])  # of the parts of an exception
+REST = (0, None, [], "", [], [])  # of the parts of an exception
 SHARED = [("os", "system"), ("builtins", "exec"), ("builtins", "ValueError"), ("sys", "modules")]
 
 
@@ -393,6 +395,9 @@ SHARED = [("os", "system"), ("builtins", "exec"), ("builtins", "ValueError"), ("
         ),
         *(answer(b"N", same=same) for same in (0, 1, 5, -1, "x")),
         *(answer(b"N", changes) for changes in ([(1, 9)], [(0, 9)], [(99, 9)], [5], [("x", 1)])),
+        *(answer(b"N", kept=kept) for kept in ([(1, 9)], [(99, 9)], [5], [("x", 1)], 5)),
+        *(answer(b"N", loans=loans) for loans in (5, [5], ([], 5), ([], [[]]))),
+        *(answer(b"m\7\0\0\0" + part) for part in (b"", b"\1", b"\1N", b"\1m\7\0\0\0\1", b"\1h")),
         *(
             frame(b"X", encode(message))
             for message in (
@@ -403,7 +408,7 @@ SHARED = [("os", "system"), ("builtins", "exec"), ("builtins", "ValueError"), ("
                 ([("builtins", "ValueError", 3)], (), {"__class__": 1, "args": 2}, *REST),
                 ([("builtins", "StopIteration", 3)], (), {}, *REST),
                 ([("builtins", "UnicodeDecodeError", 3)], (1, 2), {}, *REST),
-                ([("builtins", "BaseExceptionGroup", 3)], ("x", 5), {}, "x", 5, [], 5, []),
+                ([("builtins", "BaseExceptionGroup", 3)], ("x", 5), {}, "x", 5, [], 5, [], []),
                 ([(5, 5, 5)], (), {}, *REST),
                 ([("unittest.case", "SkipTest", 3)], (), {}, *REST),
                 ([("gatekeeper.sandbox.inside.judge", "_NotHereError", 3)], (), {}, *REST),

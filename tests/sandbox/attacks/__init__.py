@@ -31,6 +31,7 @@ from attacks.shapes_checks import CHECKED
 from attacks.shapes_classes import CLASSES
 from attacks.shapes_misjudged import MISJUDGED
 from attacks.shapes_tests import SHAPED
+from attacks.shared_lists import SHARED_LISTS
 from attacks.skipped_tests import SKIPPED_TESTS
 from attacks.threads import THREADS
 from attacks.unlabelled import UNLABELLED
@@ -43,5 +44,5 @@ PROGRAMS: tuple[Program, ...] = (
     *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
     *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *THREADS, *COROUTINES, *ERRORS, *HANDED_OVER),
     *(*WRAPPED_TESTS, *SKIPPED_TESTS, *CAUGHT_ASSERTIONS, *ITERATION, *KINDS, *COPIES),
-    *(*DESCRIPTORS, *ENDINGS, *UNLABELLED, *RUNS),
+    *(*DESCRIPTORS, *ENDINGS, *UNLABELLED, *RUNS, *SHARED_LISTS),
 )

@@ -1,0 +1,348 @@
+"""A list that the candidate hands to the tests, and that either of them changes later."""
+
+# ruff: noqa: E501 - programs within strings are as wide as they are
+from __future__ import annotations
+
+from attacks.program import Topic
+
+__all__ = ["SHARED_LISTS"]
+
+SHARED_LISTS = Topic("shared list")
+forged, right = SHARED_LISTS.forged, SHARED_LISTS.right
+
+# --- one list, handed over each time and changed in between: the copy is missing ---
+
+WALK = """
+def walk(items, emit):
+    path = []
+    def step(rest):
+        if not rest:
+            {emit}
+        for n, item in enumerate(rest):
+            path.append(item)
+            step(rest[:n] + rest[n + 1:])
+            path.pop()
+    step(items)
+"""
+SEEN = "assert seen == [[1, 2], [2, 1]]"
+for name, lie, honest, body in (
+    ("a method of a list", "emit(path)", "emit(path[:])", f"seen = []\n    walk([1, 2], seen.append)\n    {SEEN}"),
+    ("a function", "emit(path)", "emit(list(path))", f"seen = []\n    def emit(found):\n        seen.append(found)\n    walk([1, 2], emit)\n    {SEEN}"),
+    ("in a tuple", "emit((len(path), path))", "emit((len(path), path[:]))", "seen = []\n    walk([1, 2], seen.append)\n    assert seen == [(2, [1, 2]), (2, [2, 1])]"),
+    ("in a dict", "emit({'path': path})", "emit({'path': path[:]})", "seen = []\n    walk([1, 2], seen.append)\n    assert seen == [{'path': [1, 2]}, {'path': [2, 1]}]"),
+    ("by name", "emit(path=path)", "emit(path=path[:])", "seen = []\n    walk([1, 2], lambda path: seen.append(path))\n    assert seen == [[1, 2], [2, 1]]"),
+    ("a mock", "emit(path)", "emit(path[:])", "from unittest.mock import Mock, call\n    emit = Mock()\n    walk([1, 2], emit)\n    assert emit.call_args_list == [call([1, 2]), call([2, 1])]"),
+    ("a class", "emit(path)", "emit(path[:])", "made = []\n    class Path:\n        def __init__(self, steps):\n            self.steps = steps\n            made.append(self)\n    walk([1, 2], Path)\n    assert [path.steps for path in made] == [[1, 2], [2, 1]]"),
+    ("an item", "emit[tuple(path)] = path", "emit[tuple(path)] = path[:]", "class Paths:\n        def __init__(self):\n            self.known = {}\n        def __setitem__(self, key, path):\n            self.known[key] = path\n    paths = Paths()\n    walk([1, 2], paths)\n    assert paths.known == {(1, 2): [1, 2], (2, 1): [2, 1]}"),
+    ("an attribute", "emit.last = path", "emit.last = path[:]", "class Walker:\n        last = None\n    walker = Walker()\n    walk([1, 2], walker)\n    assert walker.last == [2, 1]"),
+    ("a generator", "emit.send(path)", "emit.send(path[:])", f"seen = []\n    def take():\n        while True:\n            seen.append((yield))\n    taker = take()\n    next(taker)\n    walk([1, 2], taker)\n    {SEEN}"),
+    ("an exception that is caught", "try:\n                emit(path)\n            except KeyError:\n                pass", "try:\n                emit(path[:])\n            except KeyError:\n                pass", f"seen = []\n    def emit(found):\n        seen.append(found)\n        raise KeyError(len(seen))\n    walk([1, 2], emit)\n    {SEEN}"),
+):  # fmt: skip
+    forged(
+        f"one for each step, {name}",
+        WALK.format(emit=lie),
+        WALK.format(emit=honest),
+        f"from solution import walk\n\ndef test_walk():\n    {body}\n",
+    )
+BOARD = "def fill(n, show):\n    board = [[0] * n for _ in range(n)]\n    for k in range(n):\n        board[k][k] = 1\n        show({shown})\n"
+forged(
+    "rows that are one board's, a copy of the outer list alone",
+    BOARD.format(shown="board[:]"),
+    BOARD.format(shown="[row[:] for row in board]"),
+    """
+    from solution import fill
+
+    def test_fill():
+        seen = []
+        fill(2, seen.append)
+        assert seen == [[[1, 0], [0, 0]], [[1, 0], [0, 1]]]
+    """,
+)
+YIELD = "def growing(n):\n    items = []\n    for k in range(n):\n        items.append(k)\n        yield {items}\n"
+for name, test in {
+    "a loop": "seen = []\n    for items in growing(3):\n        seen.append(items)\n    assert seen == [[0], [0, 1], [0, 1, 2]]",
+    "list": "assert list(growing(3)) == [[0], [0, 1], [0, 1, 2]]",
+}.items():
+    forged(
+        f"one that a generator yields each time, {name}",
+        YIELD.format(items="items"),
+        YIELD.format(items="items[:]"),
+        f"from solution import growing\n\ndef test_growing():\n    {test}\n",
+    )
+ASYNC = "import asyncio\nasync def stream(send):\n    batch = []\n    for k in range(3):\n        batch.append(k)\n        await send({batch})\n        await asyncio.sleep(0)\n"
+forged(
+    "one that a coroutine sends",
+    ASYNC.format(batch="batch"),
+    ASYNC.format(batch="batch[:]"),
+    """
+    import asyncio
+    from solution import stream
+
+    def test_stream():
+        seen = []
+        async def send(batch):
+            seen.append(batch)
+        asyncio.run(stream(send))
+        assert seen == [[0], [0, 1], [0, 1, 2]]
+    """,
+)
+THREAD = "import threading\ndef run(report, done):\n    lines = []\n    report({lines})\n    def work():\n        lines.append('late')\n        done()\n    threading.Thread(target=work).start()\n"
+forged(
+    "one that a thread changes",
+    THREAD.format(lines="lines"),
+    THREAD.format(lines="lines[:]"),
+    """
+    import threading
+    from solution import run
+
+    def test_run():
+        seen, event = [], threading.Event()
+        run(seen.append, event.set)
+        assert event.wait(5)
+        assert seen == [[]]
+    """,
+)
+
+# --- one list that both use ---
+
+right(
+    "a log that the candidate registers",
+    """
+    LOG = []
+    def setup(register):
+        register(log=LOG)
+    def work(n):
+        LOG.append(n)
+        return len(LOG)
+    """,
+    """
+    from solution import setup, work
+
+    def test_log():
+        known = {}
+        setup(known.update)
+        assert (work(1), work(2)) == (1, 2)
+        assert known["log"] == [1, 2]
+        known["log"].append(3)
+        assert work(4) == 4
+        assert known["log"] == [1, 2, 3, 4]
+        known["log"].clear()
+        assert work(5) == 1
+        assert known == {"log": [5]}
+    """,
+)
+right(
+    "the same one, twice",
+    """
+    def twice(use):
+        items, more = [1], {"x": [2]}
+        use(items, more["x"])
+        items.append(3)
+        use(items, more=more)
+        use(items[:], more["x"])
+        return items
+    """,
+    """
+    from unittest.mock import Mock, call
+    from solution import twice
+
+    def test_twice():
+        seen = []
+        items = twice(lambda items, part=None, more=None: seen.append((items, part or more["x"])))
+        assert seen[0][0] is seen[1][0] is items and seen[2][0] is not items
+        assert seen[0][1] is seen[1][1] is seen[2][1]
+        assert [first for first, _ in seen] == [[1, 3]] * 3
+
+    def test_mock():
+        use = Mock()
+        twice(use)
+        assert use.call_args_list[0] == call([1, 3], [2])
+        first, second, _ = use.call_args_list
+        assert second.kwargs["more"]["x"] is first.args[1]
+    """,
+)
+right(
+    "one that both change, one after the other",
+    """
+    class Queue:
+        def __init__(self):
+            self.items = []
+        def each(self, use):
+            for n in range(3):
+                self.items.append(n)
+                use(self.items)
+        def is_own(self, items):
+            return items is self.items
+    class Grid:
+        def __init__(self):
+            self.rows = [[1], [2]]
+        def turn(self):
+            self.rows.reverse()
+        def put(self, item):
+            self.rows[0].append(item)
+    """,
+    """
+    from solution import Grid, Queue
+
+    def test_queue():
+        queue = Queue()
+        items, sizes = queue.items, []
+        def use(given):
+            assert given is items
+            sizes.append(len(items))
+            items.append("t")
+        queue.each(use)
+        assert sizes == [1, 3, 5] and items == [0, "t", 1, "t", 2, "t"]
+        assert queue.is_own(items) and not queue.is_own(items[:])
+
+    def test_grid():
+        grid = Grid()
+        rows = grid.rows
+        one, two = rows
+        grid.turn()
+        assert rows[0] is two and rows[1] is one
+        grid.put(5)
+        assert two == [2, 5] and one == [1]
+        rows.append(one)
+        grid.turn()
+        grid.put(6)
+        assert rows == [[1, 6], [1, 6], [2, 5]] and rows[0] is rows[1]
+    """,
+)
+right(
+    "of other kinds",
+    """
+    from collections import Counter, OrderedDict, defaultdict, deque
+    def change(use):
+        words, last, groups, order = Counter(), deque([], 2), defaultdict(list), OrderedDict()
+        data, known = bytearray(), set()
+        use(words, last, groups, order, data, known)
+        words["x"] += 1
+        last.extend([1, 2, 3])
+        groups["k"].append(1)
+        order["z"], order["a"] = 1, 2
+        order.move_to_end("z")
+        data.extend(b"xy")
+        known.add(3)
+    """,
+    """
+    from collections import Counter, OrderedDict, deque
+    from solution import change
+
+    def test_change():
+        seen = []
+        change(lambda *given: seen.extend(given))
+        order = OrderedDict(a=2, z=1)
+        assert seen == [Counter("x"), deque([2, 3], 2), {"k": [1]}, order, bytearray(b"xy"), {3}]
+    """,
+)
+right(
+    "of the tests, that the candidate keeps although it returns another",
+    """
+    class Keeper:
+        def keep(self, items):
+            self.items = items
+            return []
+        def keep_pair(self, pair):
+            self.pair, self.items = pair, pair[0]
+        def add(self, item):
+            self.items.append(item)
+            if item < 0:
+                raise ValueError(item)
+    """,
+    """
+    from solution import Keeper
+
+    def test_keeper():
+        keeper, one, two = Keeper(), [], []
+        keeper.keep(one)
+        keeper.add(1)
+        keeper.keep_pair((two, 1))
+        keeper.add(2)
+        try:
+            keeper.add(-1)
+            assert False
+        except ValueError:
+            pass
+        assert (one, two) == ([1], [2, -1])
+    """,
+)
+right(
+    "many, each of them kept",
+    """
+    import itertools
+    def orders(items, emit):
+        known = []
+        for order in itertools.permutations(items):
+            known.append(list(order))
+            emit(known[-1])
+        return known
+    """,
+    """
+    from solution import orders
+
+    def test_orders():
+        seen = []
+        assert orders(range(5), seen.append) == seen
+        assert len(set(map(tuple, seen))) == 120
+    """,
+)
+
+# --- a list of the tests, handed back to them while the candidate still works on it ---
+
+SORT = "def sort(items, show):\n    for end in range(len(items), 1, -1):\n        for n in range(end - 1):\n            if items[n] > items[n + 1]:\n                items[n], items[n + 1] = items[n + 1], items[n]\n                show({items})\n"
+forged(
+    "an argument, handed to a function of the tests at each step",
+    SORT.format(items="items"),
+    SORT.format(items="items[:]"),
+    """
+    from solution import sort
+
+    def test_sort():
+        seen = []
+        sort([3, 2, 1], seen.append)
+        assert seen == [[2, 3, 1], [2, 1, 3], [1, 2, 3]]
+    """,
+)
+right(
+    "an argument that a function of the tests gets, looks at and changes",
+    """
+    def walk(tree, visit):
+        visit(tree)
+        for child in tree["children"]:
+            walk(child, visit)
+    def count(items, step):
+        for n in range(3):
+            items.append(n)
+            step()
+    def wide(rows, visit):
+        rows.reverse()
+        for row in rows:
+            visit(row)
+    """,
+    """
+    from solution import count, walk, wide
+
+    def test_walk():
+        leaf = {"children": []}
+        tree = {"children": [leaf, {"children": []}]}
+        seen = []
+        def visit(node):
+            node["seen"] = len(seen)
+            seen.append(node)
+        walk(tree, visit)
+        assert seen[0] is tree and seen[1] is leaf
+        assert [node["seen"] for node in seen] == [0, 1, 2] and tree["children"][1]["seen"] == 2
+
+    def test_count():
+        items, lengths = [], []
+        count(items, lambda: lengths.append(len(items)) or items.append("t"))
+        assert lengths == [1, 3, 5] and items == [0, "t", 1, "t", 2, "t"]
+
+    def test_wide():
+        rows, seen = [[1], [2]], []
+        one, two = rows
+        wide(rows, seen.append)
+        assert seen[0] is two and seen[1] is one and rows == [two, one]
+    """,
+)
