@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.io.jsonl import UniqueIds, read_jsonl
+from gatekeeper.io.jsonl import read_jsonl
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import (
@@ -91,7 +91,7 @@ def judge_file(
     """
     with skipped_lines() as bad:
         # Read twice, to find every bad line and to count, then to verify: a file may exceed memory.
-        read = read_jsonl(args.items, _unique(parse), skip_bad=args.skip_bad, on_bad=bad.append)
+        read = read_jsonl(args.items, parse, skip_bad=args.skip_bad, on_bad=bad.append)
         total = sum(1 for _ in read)
     if not total:
         raise BadInputError(f"{args.items} has no items")
@@ -100,7 +100,7 @@ def judge_file(
     counts: Counter[Verdict] = Counter()
 
     def items() -> Iterator[Item]:
-        for id_, item in read_jsonl(args.items, _unique(parse), skip_bad=args.skip_bad):
+        for id_, item in read_jsonl(args.items, parse, skip_bad=args.skip_bad):
             ids.append(id_)
             yield item
 
@@ -127,20 +127,6 @@ def judge_file(
             text += f" Verdicts: {args.out}"
     print(text, file=summary_stream(args.out))
     return 0
-
-
-def _unique(
-    parse: Callable[[Mapping[str, Any]], tuple[Id, Item]],
-) -> Callable[[Mapping[str, Any]], tuple[Id, Item]]:
-    """`parse` for a file in which an id names one item: its verdict could not be told apart."""
-    ids = UniqueIds("item")
-
-    def parse_unique(data: Mapping[str, Any]) -> tuple[Id, Item]:
-        id_, item = parse(data)
-        ids.add(str(id_))
-        return id_, item
-
-    return parse_unique
 
 
 def _line(id_: Id, outcome: Outcome, fields: Iterable[str]) -> dict[str, Any]:

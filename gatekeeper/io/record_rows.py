@@ -9,6 +9,7 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.io.jsonl import UniqueIds
 from gatekeeper.types import Record
 from gatekeeper.types.values import COST, LEAST_COST, MOST_COST, as_features
 
@@ -76,7 +77,7 @@ class RowCheck:
     """
 
     def __init__(self) -> None:
-        self._ids: set[str] = set()
+        self._ids = UniqueIds("record")
         self._names: set[str] = set()  # of features
 
     def __call__(self, data: Mapping[str, Any]) -> Row:
@@ -116,8 +117,6 @@ class RowCheck:
                     features = {} if value is None else self._features(value)
                 elif name not in ALWAYS:
                     meta[name] = value
-        if id_ in self._ids:
-            raise BadInputError(f"id {id_!r:.80} occurs twice: give each record a unique id")
         self._ids.add(id_)
         return Row(id_, h1, h2, h3, estimate, cost, error, optional, meta, features)
 

@@ -50,8 +50,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "tasks", MATH)
     write(folder / "code", CODE)
     write(folder / "items", ITEM)
-    write(folder / "items twice", ITEM, ITEM)
-    write(folder / "maths twice", *({"id": i, "gold": "2", "response": "2"} for i in (1, "1")))
     write(folder / "maths", {"id": 1, "gold": "2", "response": "2"})
     write(folder / "records", *RECORDS)
     write(folder / "few", *RECORDS[:30])
@@ -286,11 +284,6 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
         ("verify", "code", "tasks", "--sandbox", "local", "-o", "v"),
         ("tasks, line 1", "give a list"),
     ),
-    (
-        ("verify", "code", "items twice", "--sandbox", "local", "-o", "v"),
-        ("items twice, line 2", "'i1' occurs twice", "unique id"),
-    ),
-    (("verify", "math", "maths twice", "-o", "v"), ("line 2", "'1' occurs twice", "unique id")),
     (("verify", "math", "goldless", "-o", "v"), ("goldless, line 1", "'gold' is missing")),
     (("verify", "math", "empty", "-o", "v"), ("empty", "no items")),
     # files to write
