@@ -419,7 +419,7 @@ def test_tensors_on_a_device() -> None:
         (([[[0.0, 1.0]]], [[0.5]]), {}, "token ids are needed"),
         (([[[0.0, 1.0]]], [[2]]), {}, "token 2 in sequences: scores has 2 tokens"),
         (([[[0.0, 1.0]]] * 3, [[1, 1]]), {}, "3 steps and sequences of 2 tokens"),
-        (([[[0.0, 1.0]]], [[1]]), {"row": 1}, "row=1: sequences has 1 rows"),
+        (([[[0.0, 1.0]]], [[1]]), {"row": 1}, "row=1: sequences has 1 row, from 0"),
         (([[[0.0, 1.0]] * 2], [[1], [1]]), {}, "give end=tokenizer.eos_token_id"),
         (([[0.0, 1.0]], [[1], [1]]), {"end": 0}, "shape (2,): (2, vocabulary)"),
         ((3, [[1]]), {}, "one array (rows, vocabulary) per step"),

@@ -162,7 +162,7 @@ def test_an_instance_without_a_report_is_not_unresolved(
     assert main(["swebench", "--predictions=predictions.jsonl", "--reports=reports"]) == 1
     assert main(["swebench", "--predictions=predictions.jsonl", "--reports=reports", "--budget=1"])
     out = capsys.readouterr().out
-    assert "instances without a verdict as not resolved: 12 of 40 are, 0.3000" in out
+    assert "instances without a verdict as not resolved: resolved 12 of 40, 0.3000" in out
 
 
 REPORT = {"patch_exists": True, "patch_successfully_applied": True, "infra_failure": False}
