@@ -290,7 +290,7 @@ def test_one_run_at_a_time_has_a_run_id(
     [
         ({"dataset": "none.json"}, "--dataset none.json (--split test) cannot be loaded"),
         ({"dataset": "bare.json"}, "no usable field 'image'"),
-        ({"dataset": "other.json"}, "1 predictions are for instances that --dataset other.json"),
+        ({"dataset": "other.json"}, "(--split test) lacks the instances of 1 prediction, "),
         ({"run_id": "a/b"}, "--run-id 'a/b' is part of the names of containers"),
     ],
 )
