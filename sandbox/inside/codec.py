@@ -11,8 +11,8 @@ Values are written in prefix order; n is 4 bytes, little endian, a count of byte
     h id (8 bytes), then its description: an object that stays where it is (`remote.py`)
     r n: the list, dict, set or array whose tag is byte n, once more (never to the host)
     a n n: that of the question of this number whose tag is byte n there (likewise)
-    m n, 1 byte, then a list, dict, set or array: the loan of this number (`loans.py`), whose
-        contents have changed if the byte is 1 (likewise)
+    m n, 1 byte, then a list, dict, set or array, or `a`: the loan of this number (`loans.py`),
+        whose contents have changed if the byte is 1 (likewise)
 """
 
 from __future__ import annotations
@@ -110,6 +110,8 @@ def encode(
             out += head(b"r", seen[id(item)][0])
             continue
         if known and id(item) in known:
+            if (number := places.loans.get(id(item))) is not None:  # type: ignore[union-attr]
+                out += head(b"m", number) + b"\0"
             out += known[id(item)]
             continue
         write = _WRITERS.get(kind)

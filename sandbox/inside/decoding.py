@@ -92,7 +92,6 @@ class _Reader:
         self._places = Places() if places is None else places
         self._loans = loans
         self._lent: dict[int, Any] = {}  # the loans that are being read, by place
-        self._repeated = 0  # items that were met before
         self._hashed, self._items_left = max_hashed, max_items
         # If entries are not limited, only the sender's own time is at risk.
         self._compared = MAX_COMPARED if max_hashed <= MAX_HASHED else None
@@ -134,7 +133,7 @@ class _Reader:
         number, changed = self._plain_number(), self.take(1) == b"\1"
         at = self._at
         tag = self._data[at : at + 1]
-        if tag not in PLACED:
+        if tag not in PLACED and tag != b"a":
             raise MalformedError("a loan that does not change")
         if (mine := self._loans.find(number)) is not None:
             self._lent[at] = mine
@@ -167,22 +166,13 @@ class _Reader:
     def read_again(self, depth: int) -> Any:
         if self.other is None:  # a small one could take the host endless time
             raise MalformedError("a list, set or dict that is at two places")
-        self._repeated += 1
         place = self._plain_number()
         return self._lent[place] if place in self._lent else self._places[place]
 
     def read_asked(self, depth: int) -> Any:
         if self._asked is None:
             raise MalformedError("an item of a question")
-        self._repeated += 1
         return self._asked(self._plain_number(), self._plain_number())
-
-    def read_tuple(self, depth: int) -> tuple[Any, ...]:
-        before = len(self._places) + self._repeated
-        made = tuple(self.items(depth))
-        if len(self._places) + self._repeated > before:
-            self._places.tuples.append(made)
-        return made
 
     def read_known(self, depth: int) -> Any:
         at = self._at - 1
@@ -196,8 +186,6 @@ class _Reader:
         made = build(*parts)
         if is_placed(made):
             self._places[at] = made
-        elif name == library_values.NAMED_TUPLE:
-            self._places.tuples.append(made)
         return made
 
     def entries(self, depth: int, each: int = 1) -> list[Any]:
@@ -251,7 +239,7 @@ _READERS: dict[bytes, Callable[[_Reader, int], Any]] = {
     b"s": lambda reader, depth: reader.sized().decode("utf-8", "surrogatepass"),
     b"b": lambda reader, depth: reader.sized(),
     b"l": _Reader.read_list,
-    b"t": _Reader.read_tuple,
+    b"t": lambda reader, depth: tuple(reader.items(depth)),
     b"S": _Reader.read_set,
     b"Z": lambda reader, depth: frozenset(reader.entries(depth)),
     b"d": _Reader.read_dict,

@@ -108,9 +108,6 @@ class CandidatePeer(Peer):
             return None
         return self.refer(item)
 
-    def _lend(self, value: Any) -> None:
-        self._loans.lend(value)
-
     def _shared(self, module: str, name: str) -> Any:
         return importable(module, name)
 

@@ -95,8 +95,9 @@ def _from_array(kind: str, shape: tuple[int, ...] | None, data: bytes) -> Any:
         numpy = importlib.import_module("numpy")
     except ImportError:
         raise MalformedError("an array where there is no numpy") from None
-    found = numpy.frombuffer(data, dtype=kind).copy()
-    return found[0] if shape is None else found.reshape(shape)
+    found = numpy.frombuffer(data, dtype=kind)
+    # A copy of its own: a part that is kept refers to the array (`loans.py`).
+    return found[0] if shape is None else found.reshape(shape).copy()
 
 
 def _of(part: type, build: Callable[..., Any]) -> Callable[..., Any]:

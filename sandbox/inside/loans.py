@@ -1,46 +1,63 @@
 """Mutable values that both sides have: what one side changes, changes on the other, too.
 
-A list, dict, set or array becomes a loan where both sides may still use it: one that the candidate
-returns, and one of the arguments of a question, if something else refers to it when the question
-has been answered, or if a question is asked in return. So does all that is in it. From then on a
-message names its number wherever it contains it (`m` of `codec.py`), and each message has those
-that were changed since the last one. A loan ends when one of the sides has no other reference to
-it.
+A list, dict, set or array that a question, its answer or an exception contains becomes a loan, and
+so does all that is in it. From then on a message names its number wherever it contains it (`m` of
+`codec.py`), and each message has those that were changed since the last one. A loan ends when one
+of the sides has no other reference to it.
+
+To compare and to send them takes time: after `WORK`, only small ones remain loans. Of others, only
+what the candidate changes in an argument is sent, with the answer (`peer.py`).
 """
 
 from __future__ import annotations
 
 import _thread
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from gatekeeper.sandbox.inside.places import contents, differ, is_placed, refill
 
 __all__ = ["Loans", "Sent"]
 
-LOANS = 32  # most values that a side lends at a time, not counting what is in them
-LOAN_BYTES = 1 << 14  # most bytes, about, of such a value with what is in it
-TOTAL = 1 << 20  # most bytes of all: whatever the other side sends
+TOTAL = 1 << 22  # most bytes, about, of all loans at a time
+TOTAL_LATER = 1 << 12  # likewise, after much work
+WORK = 1 << 27  # bytes that are compared, which takes about a second
+_SENDING = 64  # the work to send a byte
+_EACH = 128  # the bytes that take as much work as a loan itself
 _PLAIN = frozenset({int, str, float, bool, bytes, complex, type(None)})
 _TEXTS = frozenset({str, bytes})
 
 
 class Sent(NamedTuple):
-    """What a message says of loans."""
+    """What a message says of loans.
 
-    changed: dict[int, Any]  # values by their numbers
+    Attributes
+    ----------
+    changed
+        Values by their numbers.
+    ended
+        Numbers.
+    before
+        What is no longer needed: a `__del__` may ask a question, so only when this one was sent.
+    """
+
+    changed: dict[int, Any]
     ended: list[int]
+    before: list[Any]
 
 
 class _Loan:
-    """A value, the contents that the other side knows, and those of them that have parts."""
+    """A value, the contents that the other side knows, and those of them that have parts.
 
-    __slots__ = ("ends", "known", "origin", "parts", "size", "value")
+    `group` is the same for what became a loan together.
+    """
 
-    def __init__(self, value: Any, origin: int) -> None:
-        self.value, self.origin = value, origin
-        self.ends = False  # with the next message: it is too large
+    __slots__ = ("ends", "group", "known", "parts", "size", "value")
+
+    def __init__(self, value: Any, group: int) -> None:
+        self.value, self.group = value, group
+        self.ends = False  # with the next message, which still has its changes
         self.renew()
 
     def renew(self) -> None:
@@ -68,45 +85,38 @@ class Loans:
         self._lock: Any = _thread.RLock()
         self._loans: dict[int, _Loan] = {}
         self.numbers: dict[int, int] = {}
-        self._next = 2 + parity
-        self._lent: dict[int, None] = {}  # numbers of what was lent for itself, in this order
+        self._parity, self._next = parity, 2 + parity
+        self._messages = 0
         self._ended: list[int] = []  # what the other side does not know yet
-        self._total = 0  # bytes
+        self._total = self._work = 0  # bytes
+        self._most = TOTAL
 
-    def lend(self, value: Any) -> None:
-        """Make loans of a value and all that is in it, unless they are too large."""
-        if type(value) in _PLAIN:
-            return
-        with self._lock:
-            origin = self._next
-            if self._share([value], origin) and self._next > origin:
-                self._lent[origin] = None
-                while len(self._lent) > LOANS or self._total > TOTAL:
-                    oldest = next(iter(self._lent))
-                    self._end([n for n, loan in self._loans.items() if loan.origin == oldest])
-                    self._lent.pop(oldest, None)
+    def lend(self, *values: Any) -> None:
+        """Make loans of values and what is in them, also in tuples; not of what is too large."""
+        if not _PLAIN.issuperset(map(type, values)):
+            with self._lock:
+                for value in values:
+                    self._share([value], self._next)
 
     def take(self, number: int, value: Any, *, changed: bool = True) -> Any:
         """The loan of that number, which has the contents of `value` in the other process.
 
         Raises ValueError if it cannot be.
         """
+        before: list[Any] = []  # until the lock is free: a `__del__` may ask a question
         with self._lock:
             loan = self._loans.get(number)
             if loan is None:
                 if not is_placed(value):
                     raise ValueError("a loan that does not change")
-                fits = _count(value) <= LOAN_BYTES and self._total < TOTAL
-                if fits and id(value) not in self.numbers:
-                    self._add(number, _Loan(value, 0))
+                ended = number % 2 == self._parity
+                if not ended and self._total <= self._most and id(value) not in self.numbers:
+                    self._add(number, _Loan(value, -self._messages))
                 return value
-            if type(loan.value) is not type(value):
-                raise ValueError("a loan that was something else")
             if changed:
-                refill(loan.value, contents(value))
+                before += loan.known, loan.parts
+                refill(loan.value, value)
                 self._renew(loan)
-                if loan.size > LOAN_BYTES:
-                    self._remove(number)
             return loan.value
 
     def find(self, number: int) -> Any:
@@ -114,44 +124,52 @@ class Loans:
         loan = self._loans.get(number)
         return None if loan is None else loan.value
 
-    def end(self, numbers: Iterable[int]) -> None:
+    def end(self, numbers: Iterable[Any]) -> None:
         """The other side has ended these loans."""
+        before: list[Any] = []
         with self._lock:
             for number in numbers:
-                self._remove(number)
+                if type(number) is int:
+                    before.append(self._remove(number))
 
     def changes(self) -> Sent | None:
         """What to send with a message; None if there is nothing."""
         if not self._loans and not self._ended:
             return None
         with self._lock:
-            self._end([number for number, loan in self._loans.items() if loan.ends])
+            self._messages += 1
+            before: list[Any] = []
             changed: set[int] = set()
-            for number, loan in [*self._loans.items()]:
+            todo = [*self._loans.items()]
+            for number, loan in todo:
                 if loan.known is None or differ(loan.known, contents(loan.value)):
                     changed.add(number)
+                    before.append((loan.known, loan.parts))
                     self._renew(loan)
-                    fits = loan.size <= LOAN_BYTES and self._share(loan.parts, loan.origin)
-                    loan.ends = not fits
+                    self._work += _SENDING * loan.size
+                    loan.ends |= not self._share(loan.parts, loan.group)
             used = self._used()
-            self._end([n for n in self._loans if n not in used and n not in changed])
+            self._end([n for n in self._loans if n not in used and n not in changed], before)
             values = {number: self._loans[number].value for number in changed}
+            last = [number for number, loan in self._loans.items() if loan.ends]
+            self._limit()
             ended, self._ended = self._ended, []
-            return Sent(values, ended) if values or ended else None
+            return Sent(values, ended + last, before) if values or ended or last else None
 
-    def assume(self, number: int, known: Any) -> None:
-        """The other side knows these contents of a loan (`contents`)."""
-        self._loans[number].known = known
+    def sent(self, sent: Sent) -> None:
+        """The message is written: the loans that it ends are none any more."""
+        with self._lock:
+            sent.before.extend(map(self._remove, sent.ended))
 
     def not_sent(self, sent: Sent) -> None:
         """Send this with the next message."""
         with self._lock:
-            self._ended += sent.ended
+            self._ended += [number for number in sent.ended if number not in self._loans]
             for number in sent.changed:
                 if number in self._loans:
                     self._loans[number].known = None
 
-    def _share(self, values: Iterable[Any], origin: int) -> bool:
+    def _share(self, values: Iterable[Any], group: int) -> bool:
         """Make loans of values and what is in them; not if these are too large together."""
         found, seen, size = [], set[int](), 0
         todo = [*values]
@@ -165,18 +183,36 @@ class Loans:
                 size += more
                 todo += parts
             elif is_placed(item):
-                if _count(item) > LOAN_BYTES:
+                if _count(item) > self._most:
                     return False
-                loan = _Loan(item, origin)
+                loan = _Loan(item, group)
                 size += loan.size
                 found.append(loan)
                 todo += loan.parts
-            if size > LOAN_BYTES:
+            if size > self._most:
                 return False
         for loan in found:
             self._add(self._next, loan)
             self._next += 2
         return True
+
+    def _limit(self) -> None:
+        """End the largest loans, so that all of them take no more than `_most`."""
+        self._work += self._total
+        if self._work > WORK:
+            self._most = TOTAL_LATER
+        if self._total > self._most:
+            sizes: dict[int, int] = {}
+            for loan in self._loans.values():
+                sizes[loan.group] = sizes.get(loan.group, 0) + loan.size
+            left = self._total
+            ended = set[int]()
+            for group in sorted(sizes, key=sizes.__getitem__, reverse=True):
+                if left > self._most:
+                    left -= sizes[group]
+                    ended.add(group)
+            for loan in self._loans.values():
+                loan.ends |= loan.group in ended
 
     def _add(self, number: int, loan: _Loan) -> None:
         self._loans[number] = loan
@@ -188,52 +224,73 @@ class Loans:
         loan.renew()
         self._total += loan.size
 
-    def _remove(self, number: int) -> bool:
+    def _remove(self, number: int) -> _Loan | None:
         loan = self._loans.pop(number, None)
-        self._lent.pop(number, None)
         if loan is not None:
             del self.numbers[id(loan.value)]
             self._total -= loan.size
-        return loan is not None
+        return loan
 
-    def _end(self, numbers: Iterable[int]) -> None:
-        self._ended += [number for number in numbers if self._remove(number)]
+    def _end(self, numbers: Sequence[int], before: list[Any]) -> None:
+        before += map(self._remove, numbers)
+        self._ended += numbers
 
-    def _used(self) -> Collection[int]:
+    def _used(self) -> set[int]:
         """The numbers of the loans that anything else refers to, and of what is in these."""
         loans = self._loans
-        own = dict.fromkeys(self.numbers, _ALONE)  # references that we know of, by id
-        tuples = set[int]()
         if not any(loan.parts for loan in loans.values()):
             return {n for n, loan in loans.items() if sys.getrefcount(loan.value) > _ALONE}
-        for loan in loans.values():
-            for part in loan.parts:
-                if id(part) in own:
-                    own[id(part)] += 3  # of the value, of `known`, of `parts`
-                for inner in _in_tuples(part, tuples):
-                    own[id(inner)] = own.get(id(inner), 0) + 1
-        todo = [n for n, loan in loans.items() if sys.getrefcount(loan.value) > own[id(loan.value)]]
-        used = set(todo)
+        own, tuples = self._references()
+        used = set[int]()
+        todo: list[Any] = []
+        holders: list[Any] = [*loans.values(), *tuples.values()]
+        for holder in holders:
+            if sys.getrefcount(holder.value) > _ALONE + own.get(id(holder.value), 0):
+                todo.append(holder)
+        found = {id(holder) for holder in todo}
         while todo:
-            for part in loans[todo.pop()].parts:
-                for item in (part, *_in_tuples(part, set())):
-                    number = self.numbers.get(id(item))
-                    if number is not None and number not in used:
-                        used.add(number)
-                        todo.append(number)
+            holder = todo.pop()
+            if (number := self.numbers.get(id(holder.value))) is not None:
+                used.add(number)
+            for part in holder.parts:
+                number = self.numbers.get(id(part))
+                inner = tuples.get(id(part)) if number is None else loans[number]
+                if inner is not None and id(inner) not in found:
+                    found.add(id(inner))
+                    todo.append(inner)
         return used
 
+    def _references(self) -> tuple[dict[int, int], dict[int, _Tuple]]:
+        """How many references to each value we know of, by id; and the tuples in loans."""
+        own: dict[int, int] = {}
+        tuples: dict[int, _Tuple] = {}
+        for loan in self._loans.values():
+            for part in loan.parts:
+                own[id(part)] = own.get(id(part), 0) + 3  # of the value, of `known`, of `parts`
+                _find_tuples(part, tuples)
+        for inside in tuples.values():
+            for part in inside.parts:
+                own[id(part)] = own.get(id(part), 0) + 2  # of the tuple, of `parts`
+        return own, tuples
 
-def _in_tuples(item: Any, seen: set[int]) -> Iterator[Any]:
-    """What is in a tuple, also in one that is in it; of each tuple once."""
+
+class _Tuple:
+    """A tuple in a loan, and those of its items that have parts."""
+
+    __slots__ = ("parts", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.parts = value, _parts(tuple.__iter__(value))
+
+
+def _find_tuples(item: Any, found: dict[int, _Tuple]) -> None:
+    """Find an item, if it is a tuple, and the tuples in it."""
     todo = [item]
     while todo:
         part = todo.pop()
-        if issubclass(type(part), tuple) and id(part) not in seen:
-            seen.add(id(part))
-            inside = _parts(tuple.__iter__(part))
-            yield from inside
-            todo += inside
+        if issubclass(type(part), tuple) and id(part) not in found:
+            found[id(part)] = inside = _Tuple(part)
+            todo += inside.parts
 
 
 def _count(item: Any) -> int:
@@ -245,9 +302,9 @@ def _count(item: Any) -> int:
 def _measured(known: Any) -> tuple[int, list[Any]]:
     """About how many bytes some contents take, without those of its parts; and the parts."""
     if type(known) is not tuple:
-        return 16 + _count(known), []
+        return _EACH + _count(known), []
     texts = sum(len(item) for item in known if type(item) in _TEXTS)
-    return 16 + 6 * len(known) + texts, _parts(known)
+    return _EACH + 6 * len(known) + texts, _parts(known)
 
 
 def _parts(items: Iterable[Any]) -> list[Any]:

@@ -4,22 +4,19 @@ Plain data travels by value (`codec.py`); everything else stays where it is and 
 number. Frames:
 
     Q  a question: (operation, arguments, keyword arguments, surroundings, loans)
-    A  its answer: (value, number of the argument that the value is, changes, printed, kept, loans)
+    A  its answer: (value, number of the argument that the value is, changes, printed, loans)
     X  its answer: an exception; (classes, arguments, attributes, its number, its text, changes,
-       printed, kept, loans)
-    L  before a question: the loans that the arguments of unanswered questions of the other side
-       have become; (number of the loan, number of the question, place), for each
+       printed, loans)
 
 None stands for an absent field, except in the arguments.
 
-While a peer waits for an answer it answers questions: callbacks. Each list, dict, set or array of
-the arguments has a place (`places.py`): the answer names it by that, and has the new contents of
-those that were changed. Both sides number the questions in their order. One that the candidate
-returns, or that an answer keeps, becomes a loan (`loans.py`): `kept` are the places and numbers of
-those that an answer keeps, and `loans` the values of those that were changed, and the numbers of
-those that have ended. `surroundings` are changes of the tests to their process that a candidate
-would see in one process (`surroundings.py`); `printed` is the text that the candidate wrote to
-streams that the tests replaced.
+While a peer waits for an answer it answers questions: callbacks. What is mutable is shared:
+`loans` are the values of those that were changed, and the numbers of those that have ended
+(`loans.py`). Where that would take too long, a list, dict, set or array of the arguments has only a
+place (`places.py`): the answer names it by that, and has the new contents of those that were
+changed. Both sides number the questions in their order. `surroundings` are changes of the tests to
+their process that a candidate would see in one process (`surroundings.py`); `printed` is the text
+that the candidate wrote to streams that the tests replaced.
 
 After `converse` a frame begins with the number of its conversation (`conversations.py`).
 
@@ -38,7 +35,7 @@ from gatekeeper.sandbox.inside.codec import again
 from gatekeeper.sandbox.inside.conversations import Conversations, GoneError
 from gatekeeper.sandbox.inside.decoding import decode
 from gatekeeper.sandbox.inside.loans import Loans
-from gatekeeper.sandbox.inside.operations import MUTABLE, OPERATIONS
+from gatekeeper.sandbox.inside.operations import OPERATIONS
 from gatekeeper.sandbox.inside.references import LIMIT, UNBOUNDED
 from gatekeeper.sandbox.inside.wire import MalformedError, frame
 
@@ -46,7 +43,6 @@ __all__ = ["Peer"]
 
 _CHUNKS = 1 << 12, 1 << 20  # bytes to read at a time: least, most
 _NOTHING: contextlib.nullcontext[list[Any]] = contextlib.nullcontext([])
-_PARTED = frozenset({*MUTABLE, tuple})  # kinds of values that have parts
 _SINGLE = frozenset({type(None), bool})  # of whose values there is only one
 
 
@@ -63,9 +59,6 @@ class Peer(Conversations):
         super().__init__(connection)
         self._asked = self._questions = 0  # how many questions were received, and sent
         self._loans = Loans(self.PARITY)
-        # Of the questions that are being answered, by their numbers: the places of the arguments,
-        # their contents at first, and the arguments; until they become loans.
-        self._arguments: dict[int, tuple[placed.Places, dict[int, Any], list[Any]]] = {}
 
     # Methods that differ between the two sides
 
@@ -84,9 +77,6 @@ class Peer(Conversations):
     def _repeat(self, printed: list[Any]) -> None:
         """Write here the text that the other side wrote while it answered."""
 
-    def _lend(self, value: Any) -> None:
-        """Make a loan of a value that an answer returns, if the other side may change it."""
-
     # Questions and answers
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
@@ -101,6 +91,7 @@ class Peer(Conversations):
         Returns the number of the question.
         """
         with self._lock:
+            self._loans.lend(*arguments, *keywords.values())
             around = self._surroundings()
             self._send(b"Q", (operation, arguments, keywords or None, around))
             return self._questions
@@ -112,12 +103,10 @@ class Peer(Conversations):
             if kind == b"Q":
                 self._answer(payload)
                 continue
-            *answer, changes, printed, kept = payload
+            *answer, changes, printed = payload
             given, places = [*arguments, *keywords.values()], self._open.pop(number)
             for place, contents in changes or ():
                 placed.refill(places[place], contents)
-            for place, loan in kept or ():
-                self._loans.take(loan, places[place])
             if printed:
                 self._repeat(printed)
             if kind == b"A":
@@ -148,57 +137,42 @@ class Peer(Conversations):
     def _answer(self, question: Any) -> None:
         changes: list[Any] = []
         printed: list[Any] = []
-        kept: list[Any] = []
         known: dict[int, bytes] = {}
         try:
             operation, arguments, keywords, surroundings, (asked, places) = question
             keywords = keywords or {}
             given = [*arguments, *keywords.values()]
-            value = None
             if operation == "calls":  # its arguments exist only for these calls
                 given, places = [], placed.Places()
-            places.remove(self._loans.numbers)
             before = {place: placed.contents(item) for place, item in places.items()}
-            uses = places.uses()
-            if places:
-                self._arguments[asked] = places, before, given
             try:
                 with self._surrounded(surroundings) as printed:
                     value = self._perform(operation, *arguments, **keywords)
             finally:  # what it changed before it raised an exception stays changed
-                if places:
-                    with self._lock:
-                        self._arguments.pop(asked, None)
-                    places.remove(self._loans.numbers)
-                now = places.uses()
-                self._lend(value)
-                # The parts of a list that it returns are in that, and maybe nowhere else.
-                within = type(value) in _PARTED and all(item is not value for item in given)
-                for item in given if within else (*places.values(), *places.tuples):
-                    if now.get(id(item), 0) > uses.get(id(item), 0):
-                        self._loans.lend(item)
                 for place, item in places.items():
-                    if placed.differ(before[place], contents := placed.contents(item)):
-                        changes.append((place, contents))
-                    known[id(item)] = again(asked, place)
-                    if (loan := self._loans.numbers.get(id(item))) is not None:
-                        kept.append((place, loan))
+                    if id(item) not in self._loans.numbers:
+                        if placed.differ(before[place], placed.contents(item)):
+                            changes.append((place, item.copy()))
+                        known[id(item)] = again(asked, place)
             same = None
             if type(value) not in _SINGLE:
                 same = next((i for i, item in enumerate(given) if item is value), None)
             returned = value if same is None else None
-            effects = changes or None, printed or None, kept or None
-            self._send(b"A", (returned, same, *effects), known)
+            self._loans.lend(returned)
+            self._send(b"A", (returned, same, changes or None, printed or None), known)
         except GoneError:
             raise
         except BaseException as error:
-            effects = changes or None, printed or None, kept or None
-            self._send(b"X", (*self._error_parts(error), *effects), known)
+            parts = self._error_parts(error)
+            self._send(b"X", (*parts, changes or None, printed or None), known)
+
+    def _error_parts(self, error: BaseException) -> Any:
+        classes, arguments, state, *more = super()._error_parts(error)
+        self._loans.lend(arguments, *state.values())
+        return (classes, arguments, state, *more)
 
     def _send(self, kind: bytes, message: Any, known: dict[int, bytes] | None = None) -> None:
         with self._lock:
-            if kind == b"Q" and self._arguments:
-                self._lend_arguments()
             sent = self._loans.changes()
             loans = sent and (tuple(sent.changed.values()), tuple(sent.ended))
             places = placed.Places(known, self._loans.numbers, sent.changed if sent else ())
@@ -210,43 +184,26 @@ class Peer(Conversations):
                 if sent:
                     self._loans.not_sent(sent)
                 raise
+            if sent:
+                self._loans.sent(sent)
             if kind == b"Q":
                 self._questions += 1
                 self._open[self._questions] = places
-            self._write(kind, payload)
-
-    def _lend_arguments(self) -> None:
-        """Make loans of the arguments of all questions that are being answered.
-
-        A question of this side may contain them, and be about their present contents.
-        """
-        lent: list[tuple[int, int, int]] = []
-        for asked in [*self._arguments]:
-            places, before, given = self._arguments.pop(asked)
-            for item in given:
-                self._loans.lend(item)
-            for place, item in places.items():
-                if (number := self._loans.numbers.get(id(item))) is not None:
-                    self._loans.assume(number, before[place])
-                    lent.append((number, asked, place))
-        if lent:
-            self._write(b"L", self._encode(tuple(lent)))
-
-    def _write(self, kind: bytes, payload: bytes) -> None:
-        try:
-            self._connection.sendall(frame(kind, payload))
-        except (OSError, ValueError):
-            self.gone = True
-            raise GoneError from None
+            try:
+                self._connection.sendall(frame(kind, payload))
+            except (OSError, ValueError):
+                self.gone = True
+                raise GoneError from None
 
     # The stream
 
     def _read_message(self) -> tuple[bytes, Any]:
         try:
-            while (start := self._read(5))[:1] == b"L":
-                for loan, asked, place in decode(self._read_payload(start)):
-                    self._loans.take(loan, self._open[asked][place])
-            payload = self._read_payload(start)
+            start = self._read(5)
+            size = int.from_bytes(start[1:], "little")
+            if size > 2 * LIMIT:
+                raise EOFError
+            payload = self._read(size)
             places = placed.Places()
             message = decode(
                 payload,
@@ -268,13 +225,6 @@ class Peer(Conversations):
         except (OSError, EOFError, ValueError, LookupError, TypeError):  # ended, or not valid
             self.gone = True
             raise GoneError from None
-
-    def _read_payload(self, start: bytes) -> bytes:
-        """The payload of the frame that starts so."""
-        size = int.from_bytes(start[1:], "little")
-        if size > 2 * LIMIT:
-            raise EOFError
-        return self._read(size)
 
     def _read(self, size: int) -> bytes:
         """Read `size` bytes of the stream. Raises EOFError."""

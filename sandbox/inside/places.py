@@ -1,7 +1,8 @@
 """The lists, dicts, sets and arrays of a question, each known by its place in the message.
 
-An answer refers to them by these places, so that what is one object for the candidate is one for
-the tests: `clone(rows)[0] is rows[0]`. So are changes sent: the new contents of each one.
+An answer refers by these places to those that are no loans (`loans.py`), so that what is one object
+for the candidate is one for the tests: `clone(rows)[0] is rows[0]`. So are changes sent: the new
+contents of each one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import collections
 import itertools
 import operator
-import sys
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -19,6 +19,7 @@ __all__ = ["Places", "contents", "differ", "is_placed", "refill"]
 
 _KINDS = frozenset(MUTABLE)
 _LISTED = frozenset({list, set, collections.deque})
+_KEYS = frozenset({str, int, bytes, bool, float})
 
 
 class Places(dict[int, Any]):
@@ -32,11 +33,6 @@ class Places(dict[int, Any]):
         The numbers of loans (`loans.py`) by the ids of their values.
     changed
         The numbers of those whose contents the reader does not know.
-
-    Attributes
-    ----------
-    tuples
-        Those of the message that have such items in them; of a decoded message.
     """
 
     def __init__(
@@ -46,17 +42,8 @@ class Places(dict[int, Any]):
         changed: Collection[int] = (),
     ) -> None:
         super().__init__()
-        self.known, self.loans, self.changed = known or {}, loans or {}, changed
-        self.tuples: list[tuple[Any, ...]] = []
-
-    def remove(self, ids: Collection[int]) -> None:
-        """Leave out the items that have one of these ids."""
-        for place in [place for place, item in self.items() if id(item) in ids]:
-            del self[place]
-
-    def uses(self) -> dict[int, int]:
-        """How many references there are to each item, and to each of the tuples; by id."""
-        return {id(item): sys.getrefcount(item) for item in (*self.values(), *self.tuples)}
+        self.known, self.changed = known or {}, changed
+        self.loans = {} if loans is None else loans  # more may be lent meanwhile
 
 
 def is_placed(item: object) -> bool:
@@ -66,7 +53,7 @@ def is_placed(item: object) -> bool:
 
 
 def contents(item: Any) -> Any:
-    """The present contents of such an item, from which `refill` makes it again."""
+    """The present contents of such an item, to compare them."""
     kind = type(item)
     if kind in _LISTED:
         return tuple(item)
@@ -82,17 +69,36 @@ def differ(before: Any, now: Any) -> bool:
     return bool(before != now) if type(before) is bytes else before.tobytes() != now.tobytes()
 
 
-def refill(item: Any, found: Any) -> None:
-    """Give an item these contents, which may come from a hostile process."""
+def refill(item: Any, other: Any) -> None:
+    """Give an item the contents of another of its kind, which may come from a hostile process.
+
+    It asks no key for its hash: that may be a question to the other side. Nor does it disturb an
+    iteration that the same change of the item itself would not.
+    """
     kind = type(item)
+    if type(other) is not kind or not is_placed(item):
+        raise ValueError("the contents of something else")
     if kind in (list, bytearray):
-        item[:] = found
-    elif issubclass(kind, dict):
+        item[:] = other
+    elif kind is collections.OrderedDict:
         item.clear()
-        for key, value in zip(found[::2], found[1::2], strict=True):
-            item[key] = value
+        item.update(other)
+    elif issubclass(kind, dict):
+        if not _same_keys(item, other):
+            item.clear()
+        dict.update(item, other)
+    elif kind is collections.deque and len(item) == len(other):
+        for n, part in enumerate(other):
+            item[n] = part
     elif kind in _LISTED:
         item.clear()
-        (item.update if kind is set else item.extend)(found)
+        (item.update if kind is set else item.extend)(other)
     else:
-        item[...] = found
+        item[...] = other
+
+
+def _same_keys(item: dict[Any, Any], other: dict[Any, Any]) -> bool:
+    """Whether two dicts have the same texts and numbers as keys, in this order."""
+    return len(item) == len(other) and all(
+        type(a) is type(b) and type(a) in _KEYS and a == b for a, b in zip(item, other, strict=True)
+    )

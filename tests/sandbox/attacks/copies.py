@@ -182,10 +182,9 @@ def telling(message):
     type(peer)._send = lambda self, kind, _, known=None: send(self, kind, *message)
 """
 for name, message in {
-    "changes of what there is not": "((0, None, [(n, (9,)) for n in range(400)], None, None),)",
-    "loans of what there is not": "((0, None, None, None, [(n, 1) for n in range(400)]),)",
-    "an item of no question": "((LIST, None, None, None, None), {id(LIST): b'a' + bytes([9, 0, 0, 0, 9, 0, 0, 0])})",
-    "other keyword arguments": "((0, 1, [(n, ('n', 9)) for n in range(60, 140)], None, None),)",
+    "changes of what there is not": "((0, None, [(n, [9]) for n in range(400)], None),)",
+    "an item of no question": "((LIST, None, None, None), {id(LIST): b'a' + bytes([9, 0, 0, 0, 9, 0, 0, 0])})",
+    "other keyword arguments": "((0, 1, [(n, {'n': 9}) for n in range(60, 140)], None),)",
 }.items():  # fmt: skip
     forged(
         f"an answer with {name}",

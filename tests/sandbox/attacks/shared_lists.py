@@ -346,3 +346,235 @@ right(
         assert seen[0] is two and seen[1] is one and rows == [two, one]
     """,
 )
+
+# --- one that is only in another, or comes another way than as an argument or a value ---
+
+PAIRS = {
+    "moved out of an argument": (
+        "class Box:\n    def take(self, rows):\n        self.row = {0}\n    def add(self, item):\n        self.row.append(item)\n",
+        "rows.pop()",
+        "rows.pop()[:]",
+        "row = [2]\n    rows = [[1], row]\n    box = Box()\n    box.take(rows)\n    box.add(3)\n    assert rows == [[1]] and row == [2]",
+    ),
+    "moved out of an argument by the tests": (
+        "def each(use):\n    row = [2]\n    use([[1], {0}])\n    row.append(3)\n    use([[4], row])\n",
+        "row",
+        "row[:]",
+        "seen = []\n    def use(rows):\n        seen.append(rows.pop())\n    each(use)\n    assert seen == [[2], [2, 3]]",
+    ),
+    "a new one, put into an argument": (
+        "class Log:\n    def open(self, lines):\n        self.line = []\n        lines.append({0})\n    def write(self, word):\n        self.line.append(word)\n",
+        "self.line",
+        "self.line[:]",
+        "lines = []\n    log = Log()\n    log.open(lines)\n    log.write('x')\n    assert lines == [[]]",
+    ),
+    "in a tuple that the tests keep": (
+        "X = [1]\ndef pairs():\n    return [({0}, 'x')]\ndef add(n):\n    X.append(n)\n    return len(X)\n",
+        "X",
+        "X[:]",
+        "pair = pairs()[0]\n    assert (add(2), add(3)) == (2, 3)\n    assert pair == ([1], 'x')",
+    ),
+    "one that a function of the tests returns": (
+        "def total(numbers, more):\n    found = {0}\n    found.append(more)\n    return sum(found)\n",
+        "numbers()",
+        "list(numbers())",
+        "numbers = [1, 2]\n    assert total(lambda: numbers, 3) == 6 == total(lambda: numbers, 3)\n    assert numbers == [1, 2]",
+    ),
+    "one that an object of the tests has": (
+        "def order(basket):\n    items = {0}\n    items.sort()\n    return items\n",
+        "basket.items",
+        "basket.items[:]",
+        "class Basket:\n        def __init__(self):\n            self.items = [2, 1]\n    basket = Basket()\n    assert order(basket) == [1, 2]\n    assert basket.items == [2, 1]",
+    ),
+    "one that an exception has": (
+        "class Invalid(Exception):\n    def __init__(self, found):\n        super().__init__(found)\n        self.found = found\nclass Checker:\n    def __init__(self):\n        self.found = []\n    def check(self, item):\n        self.found.append(item)\n        raise Invalid({0})\n",
+        "self.found",
+        "self.found[:]",
+        "checker, errors = Checker(), []\n    for n in range(2):\n        try:\n            checker.check(n)\n        except Invalid as error:\n            errors.append(error)\n    assert [error.found for error in errors] == [[0], [0, 1]] == [error.args[0] for error in errors]",
+    ),
+    "one that an exception of the tests has": (
+        "def run(step):\n    try:\n        step()\n    except ValueError as error:\n        found = {0}\n        found.append('seen')\n        return found\n",
+        "error.args[0]",
+        "error.args[0][:]",
+        "items = [1]\n    def step():\n        raise ValueError(items)\n    assert run(step) == [1, 'seen']\n    assert items == [1]",
+    ),
+    "one that a handed exception has": (
+        "def report(use):\n    lines = []\n    use(ValueError({0}))\n    lines.append('late')\n",
+        "lines",
+        "lines[:]",
+        "seen = []\n    report(seen.append)\n    assert seen[0].args == ([],)",
+    ),
+    "an argument that the tests look at meanwhile": (
+        "def fill(items, step):\n    for n in range(3):\n        {0}\n        step()\n    items[:] = range(3)\n",
+        "items.append(n)",
+        "pass",
+        "items, sizes = [], []\n    fill(items, lambda: sizes.append(len(items)))\n    assert sizes == [0, 0, 0] and items == [0, 1, 2]",
+    ),
+    "one of a hundred": (
+        "def rows(n, emit):\n    known = [[k] for k in range(n)]\n    for row in known:\n        emit({0})\n    for row in known:\n        row.append('late')\n",
+        "row",
+        "row[:]",
+        "seen = []\n    rows(100, seen.append)\n    assert seen == [[k] for k in range(100)]",
+    ),
+    "a long one": (
+        "def numbers(n, emit):\n    known = list(range(n))\n    emit({0})\n    known.append('late')\n",
+        "known",
+        "known[:]",
+        "seen = []\n    numbers(20_000, seen.append)\n    assert seen == [list(range(20_000))]",
+    ),
+}  # fmt: skip
+for name, (code, lie, honest, body) in PAIRS.items():
+    forged(
+        name,
+        code.format(lie),
+        code.format(honest),
+        f"from solution import *\n\ndef test_shared():\n    {body}\n",
+    )
+forged(
+    "a part of an array",
+    "class Grid:\n    def __init__(self, cells):\n        self.row = cells[0]\n    def add(self):\n        self.row += 1\n",
+    "class Grid:\n    def __init__(self, cells):\n        self.row = cells[0].copy()\n    def add(self):\n        self.row += 1\n",
+    """
+    import numpy
+    from solution import Grid
+
+    def test_grid():
+        cells = numpy.zeros((2, 2))
+        Grid(cells).add()
+        assert cells.tolist() == [[0, 0], [0, 0]]
+    """,
+    needs=("numpy",),
+)
+right(
+    "with keys that are asked for their hash",
+    """
+    import dataclasses
+    @dataclasses.dataclass(frozen=True)
+    class Key:
+        n: int
+    class Memo:
+        def __init__(self):
+            self.known, self.keys = {}, set()
+        def add(self, n):
+            self.known[Key(n)] = n
+            self.keys.add(Key(n))
+            return len(self.known), len(self.keys)
+    """,
+    """
+    from solution import Key, Memo
+
+    def test_memo():
+        memo = Memo()
+        known, keys = memo.known, memo.keys
+        for n in range(1, 4):
+            assert memo.add(n) == (n, n)
+            assert len(known) == len(keys) == n
+        assert known[Key(2)] == 2 and Key(3) in keys
+        known[Key(4)] = 4
+        keys.add(Key(5))
+        assert memo.add(6) == (5, 5)
+        assert list(known.values()) == [1, 2, 3, 4, 6]
+    """,
+)
+right(
+    "that either changes while the other iterates over it",
+    """
+    from collections import deque
+    KNOWN = {n: n for n in range(6)}
+    del KNOWN[0], KNOWN[3]
+    LAST = deque([1, 2])
+    def known():
+        return KNOWN
+    def last():
+        return LAST
+    def raise_known(n):
+        KNOWN[n] += 10
+    def raise_last(n):
+        LAST[n] += 10
+    def each(change):
+        found = []
+        for n in KNOWN:
+            change(n)
+            found.append(KNOWN[n])
+        return found
+    """,
+    """
+    from solution import each, known, last, raise_known, raise_last
+
+    def test_dict():
+        seen = known()
+        seen.pop(1)
+        for n in seen:
+            raise_known(n)
+        assert list(seen.items()) == [(2, 12), (4, 14), (5, 15)]
+        assert each(lambda n: seen.update({n: n})) == [2, 4, 5]
+
+    def test_deque():
+        seen = last()
+        for n, _ in enumerate(seen):
+            raise_last(n)
+        assert list(seen) == [11, 12]
+    """,
+)
+right(
+    "that is long, and changed at each step",
+    "def each(items, change):\n    for n, item in enumerate(items):\n        items[n] = change(item)\n",
+    """
+    from solution import each
+
+    def test_each():
+        items = [*range(1500)]
+        each(items, lambda item: item + 1)
+        assert items == [*range(1, 1501)]
+    """,
+)
+
+# --- a process that names lists which it never got ---
+
+SPEAKS = """
+import gc
+EMPTY = b"l" + bytes(4)
+def number(n):
+    return n.to_bytes(4, "little")
+def items(tag, *parts):
+    return tag + number(len(parts)) + b"".join(parts)
+def loan(n, contents=EMPTY, changed=1):
+    return b"m" + number(n) + bytes([changed]) + contents
+def speak(value, loans=b"N"):
+    peer = next(item for item in gc.get_objects() if type(item).__name__ == "CandidatePeer")
+    send = type(peer)._send
+    def instead(self, *_):
+        type(peer)._send = send
+        payload = items(b"t", value, b"N", b"N", b"N", loans)
+        self._connection.sendall(b"A" + number(len(payload)) + payload)
+    type(peer)._send = instead
+def all_loans(contents=EMPTY, ended=b"t" + bytes(4)):
+    return items(b"t", items(b"t", *(loan(n, contents) for n in range(64))), ended)
+"""
+ENDED = "items(b't', *(b'i' + number(1) + bytes([n]) for n in range(64)))"
+for name, lie in {
+    "all emptied": "speak(EMPTY, all_loans())",
+    "all made dicts": "speak(EMPTY, all_loans(b'd' + bytes(4)))",
+    "all made tuples": "speak(EMPTY, all_loans(b't' + bytes(4)))",
+    "all emptied and ended": f"speak(EMPTY, all_loans(ended={ENDED}))",
+    "all ended, and all emptied": f"speak(EMPTY, items(b't', b't' + bytes(4), {ENDED}))\n    return order",
+    "ends of no numbers": "speak(EMPTY, items(b't', b't' + bytes(4), items(b't', EMPTY, b'N', b'T')))",
+    "one that is in itself": "speak(loan(7, items(b'l', loan(7))))",
+    "one that is a list and a dict": "speak(items(b'l', loan(7), loan(7, b'd' + bytes(4))))",
+    "one as a key": "speak(items(b'd', loan(7)) + b'N')",
+    "no list of loans": "speak(EMPTY, EMPTY)",
+}.items():  # fmt: skip
+    forged(
+        f"loans: {name}",
+        f"{SPEAKS}\ndef order(numbers):\n    {lie}\n",
+        "def order(numbers):\n    return sorted(numbers)\n",
+        """
+        from solution import order
+
+        def test_order():
+            wanted, more = [1, 2, 3], [[3], [4]]
+            for numbers in ([3, 1, 2], [2, 3, 1]):
+                assert order(numbers) == wanted
+            assert order(more) == more == [[3], [4]]
+        """,
+    )
