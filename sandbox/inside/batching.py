@@ -5,7 +5,8 @@
 
 Only where it makes no difference: a loop over a `range` whose body always makes one call of a
 function that is not built in, with arguments that depend on the loop's variable and on nothing
-that the body changes. The first calls are made one by one, so short loops stay as they are.
+that the body changes, and that sees nothing that the candidate may change. The first calls are made
+one by one, so short loops stay as they are.
 tests/sandbox/test_sandbox_batching.py compares both ways; benchmarks/sandbox.py measures the gain.
 """
 
@@ -15,11 +16,14 @@ import ast
 import builtins
 import functools
 import itertools
+import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from gatekeeper.sandbox.inside.facts import SCALARS
 from gatekeeper.sandbox.inside.kinds import Trust, mark
 from gatekeeper.sandbox.inside.nodes import walk
+from gatekeeper.sandbox.inside.places import is_placed
 from gatekeeper.sandbox.inside.standins import Remote
 
 __all__ = ["BATCHER", "Batcher", "batched"]
@@ -28,6 +32,8 @@ BATCHER, _NEXT = "__gatekeeper_calls__", "__gatekeeper_next__"  # names in the t
 FIRST = 64  # calls that are made one by one
 CHUNK = 256  # calls per question after those
 _NONE: tuple[tuple[bool, Any], ...] = ()
+_DATA = frozenset({*SCALARS, bytes, tuple, list, dict, set, frozenset})
+_FIXED = frozenset({type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType})
 _PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List)
 _PLAIN_PARTS = (ast.operator, ast.unaryop, ast.expr_context)
 _BRANCHES = (
@@ -55,6 +61,7 @@ class Batcher:
         numbers: Iterable[Any],
         function: Callable[[], Any],
         arguments: Callable[[Any], tuple[Any, ...]],
+        names: Callable[[], tuple[tuple[Any, ...], tuple[Any, ...]]],
     ) -> Iterator[tuple[Any, Callable[[], Any]]]:
         def alone(n: Any) -> Any:
             return function()(*arguments(n))
@@ -65,7 +72,7 @@ class Batcher:
         worth_it = True
         while worth_it and (chunk := list(itertools.islice(steps, CHUNK))):
             target, results = function(), _NONE
-            if isinstance(target, Remote):
+            if isinstance(target, Remote) and self._independent(*names()):
                 # As a tuple: an object could say another length each time, and skip calls.
                 results = tuple(self._peer.ask("calls", target, [arguments(n) for n in chunk]))
             for n, (failed, value) in zip(chunk, results, strict=False):
@@ -75,6 +82,12 @@ class Batcher:
             worth_it = len(results) == len(chunk)
         for n in steps:
             yield n, functools.partial(alone, n)
+
+    def _independent(self, given: Iterable[Any], seen: Iterable[Any]) -> bool:
+        """Whether no call changes what the body sees, and the changes of arguments are shared."""
+        lends = self._peer.lends
+        fixed = (type(item) in _FIXED or (type(item) in _DATA and not lends(item)) for item in seen)
+        return all(fixed) and all(lends(item) for item in given if is_placed(item))
 
     def _result(self, failed: bool, value: Any) -> Any:
         if failed:
@@ -94,12 +107,20 @@ def _change(loop: ast.For, call: ast.Call) -> None:
     assert isinstance(loop.target, ast.Name)
     nothing = ast.arguments([], [], None, [], [], None, [])
     number = ast.arguments([], [ast.arg(loop.target.id)], None, [], [], None, [])
+    inside = set(map(id, walk(call)))
+    body = [n for s in loop.body for n in walk(s) if isinstance(n, ast.Name)]
+    changed = {loop.target.id, *(n.id for n in body if isinstance(n.ctx, ast.Store))}
+    given = {n.id for a in call.args for n in walk(a) if isinstance(n, ast.Name)} - changed
+    outside = {n.id for n in body if id(n) not in inside} - changed
+    seen = {name for name in outside if not name.startswith("__gatekeeper")}
+    names = ast.Tuple([_values(given), _values(seen)], ast.Load())
     made = ast.Call(
         ast.Name(BATCHER, ast.Load()),
         [
             loop.iter,
             ast.Lambda(nothing, call.func),
             ast.Lambda(number, ast.Tuple([*call.args], ast.Load())),
+            ast.Lambda(nothing, names),
         ],
         [],
     )
@@ -110,6 +131,10 @@ def _change(loop: ast.For, call: ast.Call) -> None:
         for part in walk(new):
             ast.copy_location(part, loop if new is not call else call)
     ast.fix_missing_locations(loop)
+
+
+def _values(names: Iterable[str]) -> ast.Tuple:
+    return ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
 
 
 def _the_call(loop: ast.For) -> ast.Call | None:

@@ -22,6 +22,7 @@ from gatekeeper.sandbox.inside.operations import special
 __all__ = [
     "FORWARDED",
     "OPERATIONS",
+    "SCALARS",
     "UNNAMED",
     "class_facts",
     "exact",
@@ -200,7 +201,7 @@ def function_facts(function: Any, annotation: Callable[[Any], Any]) -> tuple[Any
     return *names, function.__doc__, signature, awaited
 
 
-_SCALARS = frozenset({int, float, bool, str, type(None)})
+SCALARS = frozenset({int, float, bool, str, type(None)})
 
 
 def _calls(function: Any, rows: list[tuple[Any, ...]]) -> tuple[tuple[bool, Any], ...]:
@@ -216,7 +217,7 @@ def _calls(function: Any, rows: list[tuple[Any, ...]]) -> tuple[tuple[bool, Any]
             found.append((True, error))
             break
         found.append((False, value))
-        if type(value) not in _SCALARS:
+        if type(value) not in SCALARS:
             break
     return tuple(found)
 

@@ -77,6 +77,10 @@ class Peer(Conversations):
     def _repeat(self, printed: list[Any]) -> None:
         """Write here the text that the other side wrote while it answered."""
 
+    def lends(self, item: object) -> bool:
+        """Whether both sides have an item, and may change it."""
+        return id(item) in self._loans.numbers
+
     # Questions and answers
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:

@@ -517,6 +517,46 @@ right(
     """,
 )
 right(
+    "in a long loop",
+    """
+    class Log:
+        def __init__(self):
+            self.rows, self.count = [], 0
+        def add(self, n):
+            self.rows.append(n)
+            self.count += 1
+            return n
+    def put(rows, n):
+        rows.append(n)
+        return len(rows)
+    """,
+    """
+    from solution import Log, put
+
+    def test_argument():
+        rows = []
+        for n in range(200):
+            assert put(rows, n) == n + 1
+        assert rows == list(range(200))
+
+    def test_argument_that_is_looked_at():
+        rows = []
+        for n in range(200):
+            assert put(rows, n) == n + 1
+            assert rows[-1] == n
+
+    def test_what_the_candidate_has():
+        log = Log()
+        rows = log.rows
+        for n in range(200):
+            assert log.add(n) == n
+            assert rows[-1] == n
+        for n in range(200):
+            assert log.add(n) == n
+            assert log.count == n + 201
+    """,
+)
+right(
     "that is long, and changed at each step",
     "def each(items, change):\n    for n, item in enumerate(items):\n        items[n] = change(item)\n",
     """
