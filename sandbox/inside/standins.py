@@ -75,8 +75,8 @@ class Remote:
             return _called_by_name(self, name)
         if name in READABLE:
             return _attribute(self, name)
-        if name in _HIDDEN:
-            raise AttributeError(name)
+        if name in _HIDDEN or (name == "__copy__" and has(type(self), "__next__")):
+            raise AttributeError(name)  # `itertools.tee` would copy a generator
         if name == "__code__":
             return signatures.code(ask(self, "code"))
         if name == "__signature__":

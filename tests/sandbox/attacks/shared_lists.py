@@ -568,6 +568,18 @@ right(
         assert items == [*range(1, 1501)]
     """,
 )
+right(
+    "that a copied iterator yields",
+    "def growing(n):\n    items = []\n    for k in range(n):\n        items.append(k)\n        yield items\n",
+    """
+    import itertools
+    from solution import growing
+
+    def test_tee():
+        one, other = itertools.tee(growing(3))
+        assert list(zip(one, other)) == [([0, 1, 2], [0, 1, 2])] * 3
+    """,
+)
 
 # --- a process that names lists which it never got ---
 
