@@ -33,7 +33,7 @@ from gatekeeper.maths.readings import (
 )
 from gatekeeper.maths.scalars import ScalarComparer, Symbolic
 from gatekeeper.maths.structure import Kind, Node, read, split
-from gatekeeper.maths.words import same_items, says_in_words, says_more_of_date
+from gatekeeper.maths.words import date, same_date, same_items, says_in_words
 
 __all__ = ["MAX_PAIRS", "AnswerComparer"]
 
@@ -146,6 +146,9 @@ class AnswerComparer:
             return True
         if gold.text == _REALS and answer.text == "R":
             return True
+        if day := date(gold.whole):
+            self._scalar.used("text")
+            return same_date(day, answer.whole)
         if gold.name and answer.name and gold.name != answer.name:
             return self._differently_named(gold, answer)
         kinds = (gold.kind, answer.kind)
@@ -259,10 +262,11 @@ class AnswerComparer:
             return None  # x = 0 or 1 < x < 2; x > 0, x \neq 1
         if other.kind is Kind.TUPLE and (range_ := conjunction(collection.parts)):
             return self._nodes(range_, other)
-        if collection.kind is Kind.SET and len(collection.parts) == 1 and other.kind is Kind.TUPLE:
+        is_point = other.brackets in ("()", "<>") and r"\infty" not in other.text
+        if collection.kind is Kind.SET and len(collection.parts) == 1 and is_point:
             return self._nodes(collection.parts[0], other)  # the set of one solution
         if other.kind is Kind.SCALAR:
-            if same_items(gold.text, answer.text) or says_more_of_date(gold.text, answer.text):
+            if same_items(gold.text, answer.text):
                 return None
             if reads_as(rational(gold), answer.parts):
                 return None

@@ -22,10 +22,12 @@ MAX_BARE = 100  # characters of a bare answer
 
 CUE = re.compile(
     r"(?<!cannot )(?<!can't )(?<!no )(?<!not )(?:answers?|correct (?:option|choice))\**\s{0,3}"
-    r"(?:(?:is|are|was|=|equals|(?:would|should|must|will) be)\b\**\s{0,3}:?|[:=])\**|####|<answer>"
+    r"(?:(?:is|are|was|=|equals|(?:should|must|will) be)\b\**\s{0,3}:?|[:=])\**|####|<answer>"
     r"|^[#* ]{0,8}(?:final )?answer[* ]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 )
+# Read only where no cue is: "if the order mattered, the answer would be 36".
+CONDITIONAL_CUE = re.compile(r"\banswer would be\b:?", re.IGNORECASE)
 _FORMULA = (
     r"(?:\$\$[^$]+\$\$|\$[^$]+\$(?!\d)|\\\([^\\]*(?:\\[^)\\][^\\]*)*\\\)"
     r"|\\\[[^\\]*(?:\\[^\]\\][^\\]*)*\\\])"
@@ -38,8 +40,9 @@ _NUMBER = rf"(?:an?|\$?\d|{'|'.join([*COUNTS, *TENS])})"
 CHANGED = re.compile(  # what makes another answer of a formula before it: "$5$ thousand", "$5$x"
     r"[^\W_]|[/^+%√]|\s*%|\s?[-+*/^×]\s?[\d$]|\s?[π√∞]|\s*\((?:mod|(?:in )?base)\b"
     rf"|\s(?:(?:{MULTIPLES}|{PARTS}|score|pair|ten|gros)s?|percent|per cent|{CHANGES}"
-    rf"|to(?! {PRECISION})|{'|'.join(sorted(DOUBTFUL - {'a', 'by', 'to'}))}|k|pi"
-    rf"|(?:and|by|in|out of) {_NUMBER}|times|raised|multiplied|negative|less|more|fewer|greater"
+    rf"|to(?! {PRECISION})|{'|'.join(sorted(DOUBTFUL - {'a', 'by', 'i', 'or', 'over', 'to'}))}|k|pi"
+    rf"|(?:and|by|in|over|out of) {_NUMBER}|or(?!,? (?:equivalently|simply|about))|times"
+    r"|raised|multiplied|negative|less|more|fewer|greater"
     r"|at (?:least|most)|\w+ below|short|shy|positive|roots"
     r"|and (?:up|above|over|under|below|counting)|maybe|perhaps|possibly|but|does"
     r"|is (?:not|wrong|incorrect))\b",
@@ -110,7 +113,7 @@ def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
 
 
 def _after_cue(text: str) -> Found | None:
-    cues = deque(CUE.finditer(text), maxlen=1)
+    cues = deque(CUE.finditer(text), maxlen=1) or deque(CONDITIONAL_CUE.finditer(text), maxlen=1)
     if not cues:
         return None
     start, end = cues[0].span()

@@ -56,8 +56,8 @@ def normalise(text: str) -> str | None:
         text = _FACTORIAL.sub("! =", text)
     if r"\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
-    text = join_commas(join_groups(text))
-    text = _KERN.sub(" ", _DELIMITER.sub(" ", text))
+    text = join_commas(join_groups(_DELIMITER.sub(" ", text)))
+    text = _KERN.sub(" ", text)
     tokens = _without_ends(_TOKEN.findall(scientific(text)))
     plain = "".join(tokens)
     if (worded := in_text(plain)) != plain:

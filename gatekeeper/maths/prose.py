@@ -10,10 +10,11 @@ __all__ = ["in_text"]
 
 _END = r"(?=(?:[.,~\s]|\\(?:[,;:! ]|q?quad)|\\text\{[.,\s]*\})*\Z)"
 _AFTER = re.compile(rf"(?<=[\d}})%])\s+([a-z][A-Za-z' -]*[a-z]){_END}")
-_BEFORE = re.compile(r"\A\s*([A-Za-z][a-z' -]*[a-z]):?\s+(?=[\\\d(-])")
+_BEFORE = re.compile(r"\A\s*([A-Za-z][a-z' -]*[a-z])[:,]?\s+(?=[\\\d(-])")
 _GLUED = re.compile(rf"(?:{'|'.join(FUNCTIONS)}|pi)[a-z]")  # sinx
 _ROUNDED = re.compile(  # to 2 decimal places; (rounded to the nearest tenth)
-    rf",?\s*\(?(?:(?:when |if )?(?:correct|rounded|accurate) )?to {PRECISION}\.?[a-z ]{{0,30}}\)?"
+    rf",?\s*\(?(?:(?:when |if )?(?:correct|rounded|accurate) )?to {PRECISION}\.?"
+    r"(?: [a-z]+){0,2}(?: of an? [a-z]+)?\)?"
     r"(?=\}|[.\s]*\Z)"
 )
 _NAMES = re.compile(r"\b[b-z](?= (?:is|equals)\b)")  # the value of x is 5

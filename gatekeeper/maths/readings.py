@@ -49,6 +49,7 @@ _OTHERS = (
         ),
         r"-\1",
     ),
+    (r"\mp", re.compile(r"\\mp(?![a-z])"), r"\\pm"),  # the same values, in another order
     (r"\log", re.compile(r"\\log(?![a-z_])"), r"\\ln"),
     (  # 2n+1 (n > 0)
         ")",

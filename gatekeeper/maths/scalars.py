@@ -14,12 +14,10 @@ from gatekeeper.maths.structure import Node, split
 from gatekeeper.maths.words import (
     half_day_apart,
     may_be_product,
-    same_date,
     same_name,
     same_text,
     same_time,
     says_more,
-    says_more_of_date,
 )
 
 __all__ = ["EQUALS", "ScalarComparer", "Symbolic"]
@@ -200,7 +198,6 @@ def _same_base(gold: str, answer: str) -> bool | None:
 
 _DECIDE: tuple[tuple[str, Callable[[str, str], bool | None]], ...] = (
     ("text", same_time),
-    ("text", same_date),
     ("text", same_text),
     ("base", _same_base),
     ("text", same_name),
@@ -208,7 +205,6 @@ _DECIDE: tuple[tuple[str, Callable[[str, str], bool | None]], ...] = (
 _DOUBTS: dict[Callable[[str, str], bool | None], Callable[[str, str], bool]] = {
     same_text: says_more,
     same_time: half_day_apart,
-    same_date: says_more_of_date,
     same_name: may_be_product,
 }
 

@@ -38,6 +38,7 @@ _SPACE = re.compile(rf"\s+|~|\\(?:{'|'.join(map(re.escape, sorted(SPACING)))})")
 _LABEL = re.compile(
     r"(?i:(?!.*\b(?:not?|wrong|incorrect|except|without)\b))\s*[A-Za-z][A-Za-z ]+:\s*"
 )
+_BRACKETED = re.compile(r"[(\[][^()\[\]]*[)\]]|\\\{[^{}]*\\\}")
 _ONE_TEXT = re.compile(r"\\text\{[^{}]*\}")
 _TWO_POINTS = re.compile(r"[A-Z]{2}")
 _RAISED_UNIT = re.compile(r"([A-Za-z /]+)\^\{?(\d)\}?")
@@ -143,7 +144,8 @@ class Speller:
             if inside.isdecimal() and not is_argument and not previous[-1:].isdecimal():
                 return inside
             if "," in inside and not is_argument:
-                return rf"\{{{inside}\}}"  # a set without its backslashes
+                is_set = "," in _BRACKETED.sub("", inside)  # without its backslashes
+                return rf"\{{{inside}\}}" if is_set else inside
             return f"{{{inside}}}" if is_argument or len(inside) > 1 else inside
         self.at += 1
         if token[0] == "\\" and len(token) > 1:
@@ -243,10 +245,27 @@ class Speller:
         return any(token[0].isdigit() for token in self.tokens[: self.at])
 
     def follows_number(self, at: int) -> bool:
-        """Whether the last token up to here that is no space may end a number."""
-        while at >= 0 and _SPACE.fullmatch(self.tokens[at]):
+        r"""Whether a number may end here, perhaps with words: 5\text{kg}, but not \text{is}."""
+        while at >= 0:
+            token = self.tokens[at]
+            begin = self.begin_of_group(at) if token == "}" else at
+            if token == "}" and self.tokens[begin - 1][1:] in TEXT:
+                at = begin - 2
+            elif _SPACE.fullmatch(token):
+                at -= 1
+            else:
+                return token == "}" or token[-1].isdigit()
+        return False
+
+    def begin_of_group(self, at: int) -> int:
+        """Where the brace opens that closes here."""
+        depth = 0
+        while at > 0:
+            depth += {"}": 1, "{": -1}.get(self.tokens[at], 0)
+            if depth == 0:
+                break
             at -= 1
-        return at >= 0 and (self.tokens[at] == "}" or self.tokens[at][-1].isdigit())
+        return at
 
     def labels_all(self) -> bool:
         """Whether the text that has ended here labels a whole answer, as in "Total: 5"."""

@@ -103,15 +103,14 @@ def read(text: str) -> Node:
     if system and not _is_piecewise(system):
         joined = ",".join(_lines(system)).replace("&", "")
         return read(joined.replace(",=", "="))  # a chain of steps
-    if r"\mp" in text and r"\pm" not in text:
-        text = text.replace(r"\mp", r"\pm")
     parts = split(text, _SEPARATORS)
     if len(parts) == 1 and (r"\pm" not in text or r"\{" in text):
         return _single(text)
     if units.is_sum(total := "".join(parts)):
         return _single(total)  # 6 hours and 30 minutes
     nodes = tuple(_single(sign) for part in parts for sign in _both_signs(part))
-    if r"\lor" in text and all(node.brackets and node.kind is Kind.TUPLE for node in nodes):
+    ranges = all(node.brackets and node.kind is Kind.TUPLE for node in nodes)
+    if r"\lor" in text and ranges and len({node.name for node in nodes} - {None}) < 2:
         union = r"\cup".join(node.text for node in nodes)
         return Node(Kind.UNION, union, text, nodes, name=nodes[0].name)
     return Node(Kind.LIST, text, text, nodes)

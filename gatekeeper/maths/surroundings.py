@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gatekeeper.maths import units
-from gatekeeper.maths.vocabulary import CHANGES, FUNCTIONS, MULTIPLES, PARTS, PRECISION
+from gatekeeper.maths.vocabulary import CHANGES, FUNCTIONS, MULTIPLES, PARTS, PRECISION, REJECTED
 
 __all__ = ["denial", "has_minus", "is_bracketed", "is_part", "is_retracted"]
 
@@ -96,7 +96,7 @@ _WORDS = re.compile(  # a choice beside its value
     r"\\text|\A(?:\\math[a-z]+\{)?\(?[A-J]\)?\}?\Z"
 )
 _WRONG = (
-    r"(?:wrong|incorrect|invalid|extraneous|not (?:quite )?(?:(?:the|an?) )?"
+    rf"(?:{'|'.join(REJECTED)}|not (?:quite )?(?:(?:the|an?) )?"
     r"(?:right|correct|answer|solution|valid|possible))\b"
 )
 _RETRACTED = re.compile(  # "\boxed{5} is wrong", "Wait, it should be 6"

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import product, zip_longest
 
 from gatekeeper.maths import exact
-from gatekeeper.maths.vocabulary import COUNTS, DOUBTFUL, ORDINALS, TENS
+from gatekeeper.maths.vocabulary import COUNTS, DOUBTFUL, ORDINALS, PARTS, TENS
 
 __all__ = [
     "AMBIGUOUS",
@@ -120,9 +120,10 @@ _SCALED = re.compile(  # million, million cm; 5 thirds, but not 5 third graders
 )
 # 5 or more, 5 and a half, 5 minus one, 5 but maybe six, 5 below zero: not 5 of anything
 _CHANGED = re.compile(
-    r"\\text\{[^{}]*\b(?:(?:but|not|maybe|perhaps|possibly|unless|except|wrong|incorrect"
+    r"\\text\{[^{}]*\b(?:(?:but|not|maybe|perhaps|possibly|unless|except"
     r"|below zero|up to sign)\b|(?:negative|repeating|recurring|less|fewer|pi"
     r"|point (?:zero|one|two|three|four|five|six|seven|eight|nine))\W?\})"
+    rf"|\\text\{{an? (?:{PARTS})\b"  # 5 a third
     r"|\\text\{(?:and|or|minus|plus|over|mod|base|hal(?:f|ves)(?!-)|squared|cubed|factorial"
     r"|at (?:least|most)|is)\b"
 )
@@ -145,6 +146,9 @@ _COUNTED = frozenset(
 _COMPLEMENT = re.compile(  # of a plural: 5 ways to choose, but not 5 times to, 5 points to two
     r"\b(?!(?:time|plu|minu|les|equal|exceed|divide)s\b)([a-z]{3,}s) "
     rf"(?:than|to (?!(?:the|an?|{'|'.join(COUNTS + TENS)})\b))[a-z ]*"
+)
+_FRACTION = re.compile(  # twenty-fifths, one-half, half-hours, but not half-hour lessons
+    rf"\b(?:[a-z]+-(?:(?:{PARTS})s\b|(?:half|dozen|{PARTS})\s*\Z)|(?:half|quarter)-[a-z]+\s*\Z)"
 )
 _NOUN_PHRASE = re.compile(r"\b(?:double|triple|root|power) (?=[a-z]{3,}s\b)|\bover\b(?<=left over)")
 _FUNCTION = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
@@ -252,6 +256,7 @@ def _sum(sign: str, parts: list[Quantity]) -> Quantity | None:
 
 def _unknown(text: str) -> Unit:
     counted = _NOUN_PHRASE.sub("", _ARTICLE.sub("", _COMPLEMENT.sub(r"\1", text)))
+    counted = _FRACTION.sub(r"half \g<0>", counted)  # may be another number
     words = re.findall(r"[^\W\d_]+(?:-[^\W\d_]{2,})*|\^-?\d", counted)  # "two-digit" is one word
     singular = (
         word.removesuffix("s") if len(word) > 2 and word not in _COUNTED else word for word in words

@@ -20,6 +20,7 @@ __all__ = [
     "ORDINALS",
     "PARTICLES",
     "PRECISION",
+    "REJECTED",
     "SAME",
     "SIZED",
     "SPACING",
@@ -117,13 +118,8 @@ CHANGES = (
 )
 # After "to": how an answer is rounded, "to the nearest tenth", "to 2 decimal places".
 PRECISION = r"(?:the nearest|\S{1,9} (?:decimal|significant|d\.?p|s\.?f))\b"
-# Before a number: what makes it no answer, as in "the value is not 5" and "the square of x is 5".
-NEGATIONS = (
-    r"not?|never|cannot|none|isn't|aren't|if|unless|than|at least|at most|half|twice|double|triple"
-    r"|thrice|(?<!of )times|minus|plus|squared|cubed|wrong|incorrect|false|or|but|except"
-    r"|(?:square|cube|root|opposite|negative|reciprocal|inverse|factorial|multiple|power|log) of"
-    r"|(?:opposite|negative|reciprocal|inverse) is"
-)
+# What is said of a number that is no answer.
+REJECTED = ("wrong", "incorrect", "false", "untrue", "invalid", "extraneous", "rejected")
 FUNCTIONS = _words(
     "arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc cis log exp sqrt ln"
 )
@@ -137,15 +133,23 @@ ORDINALS = {"third": 3} | {f"{_ODD.get(name, name)}th": n for n, name in enumera
 ORDINALS |= {f"{name[:-1]}ieth": 10 * n for n, name in enumerate(TENS, start=2)}
 ORDINALS |= {"hundredth": 100, "thousandth": 1000, "millionth": 10**6, "billionth": 10**9}
 PARTS = "|".join(["quarter", "halve", *ORDINALS])
+# Before a number: what makes it no answer, as in "the value is not 5" and "the square of x is 5".
+NEGATIONS = (
+    r"not?|never|cannot|none|isn't|aren't|if|unless|than|at least|at most|half|twice|double|triple"
+    r"|thrice|(?<!of )times|minus|plus|squared|cubed|or|but|except|neither"
+    r"|(?:square|cube|root|opposite|negative|reciprocal|inverse|factorial|multiple|power|log) of"
+    r"|(?:opposite|negative|reciprocal|inverse|its (?:square|cube|root)) is"
+    rf"|(?:an?|one|two|three) (?:{PARTS})s? of|{'|'.join(REJECTED)}"
+)
 # After a number: 5 more than x, 5 doubled, 5 to the power of two. Perhaps 5 of something, perhaps
 # another number. Of the letters, which may be variables, those that are no symbol of a unit.
-DOUBTFUL = {*COUNTS, *TENS} - {"ten"}  # 5 tens
+DOUBTFUL = {*COUNTS, *TENS, *REJECTED} - {"ten"}  # 5 tens
 DOUBTFUL |= frozenset(
     _words(
         "than to through choose mod modulo or no double doubled twice thrice triple tripled "
         "halved half root power inverse reciprocal below minus plus over divided by hex "
-        "hexadecimal binary octal hundred thousand million sin cos tan log ln sqrt false untrue "
-        "invalid extraneous rejected excluded impossible fails unlikely itself half-dozen "
+        "hexadecimal binary octal dozen hundred thousand million quadrillion sin cos tan log ln "
+        "sqrt excluded impossible cannot fails unlikely itself "
         "a b c d e f i j n o p q r t u v w x y z"
     )
 )

@@ -10,6 +10,8 @@ from math import gcd
 from gatekeeper.maths import exact
 
 __all__ = [
+    "Date",
+    "date",
     "half_day_apart",
     "may_be_product",
     "same_date",
@@ -19,8 +21,9 @@ __all__ = [
     "same_time",
     "says_in_words",
     "says_more",
-    "says_more_of_date",
 ]
+
+Date = tuple[frozenset[str], frozenset[str]]
 
 _TEXT = re.compile(r"\\text\{([^{}]*)\}")
 _LETTERS = re.compile(r"(?:\\(angle|triangle)|\\text\{([^{}]*)\})?\s?([A-Za-z]{2,})")
@@ -40,9 +43,13 @@ _FILLER_WORDS = frozenset(("a", "an", "the"))
 _WORDED = re.compile(r"\\text\{[^{}]*[a-z]{3}")
 _RANGE = re.compile(r"\\(?:setminus|cup)(?![a-z])|[<>]|\\[lg]eq|\A[(\[].*,.*[)\]]\Z")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_MONTH = re.compile(
-    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
-)
+_MONTHS = frozenset((
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
+))  # fmt: skip
+_MORE_OF_DATE = re.compile(r"\d{4}|(?:mon|tues|wednes|thurs|fri|satur|sun)day")
+_FILLER_OF_DATE = frozenset(("st", "nd", "rd", "th", "of", "the", "on"))
+_DATE = re.compile(r"[\w\s,.{}\\]{4,60}")
 _TIME = re.compile(r"([01]?\d|2[0-3])(?::([0-5]\d))?(?:\s?(?:\\text\{)?([APap])\.?\s?[Mm]\.?\}?)?")
 _HALF_DAY = 12 * 60  # minutes
 
@@ -93,17 +100,33 @@ def _words(text: str) -> list[str]:
     return kept if any(len(word) > 1 for word in kept) else words  # "b, a" has no article
 
 
-def same_date(gold: str, answer: str) -> bool | None:
-    """Whether two days of the year are the same; None where the reference is none."""
-    if not (_MONTH.search(gold) and re.search(r"\d", gold)):
+def date(text: str) -> Date | None:
+    """The month and the day of a date, and what more it says: its year, its day of the week."""
+    if not _DATE.fullmatch(text):
         return None
-    return sorted(_day(gold)) == sorted(_day(answer))
+    words = _words_of_date(text)
+    month, number = words & _MONTHS, {word for word in words if re.fullmatch(r"\d\d?", word)}
+    more = words - month - number
+    if not len(month) == len(number) == 1 or not all(map(_MORE_OF_DATE.fullmatch, more)):
+        return None
+    return frozenset(month | number), frozenset(more)
 
 
-def says_more_of_date(gold: str, answer: str) -> bool:
-    """Whether the answer has the same day, and more: its year, its day of the week."""
-    is_date = _MONTH.search(gold) is not None and r"\lor" not in answer
-    return is_date and set(_day(gold)) <= set(_day(answer)) and not _CHANGING.search(answer)
+def same_date(gold: Date, answer: str) -> bool | None:
+    """Whether the answer is this date; None where one of them says more."""
+    day, more = gold
+    its = date(answer)
+    if its is None:
+        says_all = day <= _words_of_date(answer) and r"\lor" not in answer
+        return None if says_all and not _CHANGING.search(answer) else False
+    if day != its[0] or not (more <= its[1] or its[1] <= more):
+        return False
+    return True if more == its[1] else None
+
+
+def _words_of_date(text: str) -> set[str]:
+    words = re.findall(r"\d+|[a-z]+", text.replace(r"\text", "").lower())
+    return {word.lstrip("0") for word in words} - _FILLER_OF_DATE
 
 
 def says_in_words(gold: str, answer: str) -> bool:
@@ -111,12 +134,6 @@ def says_in_words(gold: str, answer: str) -> bool:
     if not _WORDED.search(answer) or r"\text" in gold or not _RANGE.search(gold):
         return False
     return sorted(_NUMBER.findall(gold)) == sorted(_NUMBER.findall(answer))
-
-
-def _day(text: str) -> list[str]:
-    """The month and the numbers of a date."""
-    words = re.findall(r"\d+|[a-z]{2,}", text.replace(r"\text", "").lower())
-    return [word for word in words if word not in ("st", "nd", "rd", "th", "of", "the", "on")]
 
 
 def same_name(gold: str, answer: str) -> bool | None:
