@@ -277,8 +277,9 @@ class AnswerComparer:
         if (named := coordinates(other)) and assignments(collection.parts):
             return self._unordered(collection.parts, named)  # equal in both directions
         if other.kind is Kind.TUPLE and not other.name:
-            # "2, 3" is not "(2, 3)", but "x = 2, y = 3" is
-            if not assignments(collection.parts):
+            # "2, 3" is not "(2, 3)", but "x = 2, y = 3" is, though not [2, 3]
+            is_interval = len(other.parts) == 2 and other.brackets not in ("()", "<>")
+            if is_interval or not assignments(collection.parts):
                 self._scalar.used("structure")
                 return False
             return self._ordered(in_order(gold.parts), in_order(answer.parts))

@@ -1260,4 +1260,5 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("another", "(1,2),(3,4)", "{(1,2),(3,4)}", True),
     ("cues", "58,500", r"The answer is \(58,500\).", True),
     ("cues", "(58,500)", r"The answer is \(58,500\).", False),
+    ("another", "[1,2]", "x_1=1,x_2=2", False),
 ]  # fmt: skip
