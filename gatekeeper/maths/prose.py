@@ -10,7 +10,9 @@ __all__ = ["in_text"]
 
 _END = r"(?=(?:[.,~\s]|\\(?:[,;:! ]|q?quad)|\\text\{[.,\s]*\})*\Z)"
 _AFTER = re.compile(rf"(?<=[\d}})%])\s+([a-z][A-Za-z' -]*[a-z]){_END}")
-_BEFORE = re.compile(r"\A\s*([A-Za-z][a-z' -]*[a-z])[:,]?\s+(?=[\\\d(-])")
+_BEFORE = re.compile(  # but not "even and 4", a list
+    r"\A\s*([A-Za-z][a-z' -]*[a-z])(?<!\band)(?<!\bor):?\s+(?=[\\\d(-])"
+)
 _GLUED = re.compile(rf"(?:{'|'.join(FUNCTIONS)}|pi)[a-z]")  # sinx
 _ROUNDED = re.compile(  # to 2 decimal places; (rounded to the nearest tenth)
     rf",?\s*\(?(?:(?:when |if )?(?:correct|rounded|accurate) )?to {PRECISION}\.?"

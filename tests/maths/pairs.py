@@ -1233,7 +1233,7 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("another", "18", "its square is 18", False),
     ("another", "18", "a third of it is 18", False),
     ("another", "18", "the extraneous root is 18", False),
-    ("another", "18", "Therefore, 18", True),
+    ("another", r"\text{even}, 4", "even, 4", True),
     ("another", "5", "5 to the nearest unit but not six", False),
     ("another", "5", "5 to the nearest tenth of a degree", True),
     ("another", r"\cos a\cos b\mp\sin a\sin b", r"\cos a\cos b\pm\sin a\sin b", UNKNOWN),
@@ -1261,4 +1261,6 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("cues", "58,500", r"The answer is \(58,500\).", True),
     ("cues", "(58,500)", r"The answer is \(58,500\).", False),
     ("another", "[1,2]", "x_1=1,x_2=2", False),
+    ("another", r"\text{even}, 4", "even and 4", True),
+    ("another", r"\text{even}, 4", "odd and 4", False),
 ]  # fmt: skip
