@@ -136,7 +136,7 @@ def test_length_limit_and_end_token(model: BundledModel) -> None:
 def test_bad_input(model: BundledModel) -> None:
     with pytest.raises(BadInputError, match=r"id='long'.*room for 312"):
         model.generate(["1 " * 300], ids=["long"])
-    with pytest.raises(BadInputError, match="1 prompts but 0 ids"):
+    with pytest.raises(BadInputError, match="1 prompt but 0 ids"):
         model.generate(["x"], ids=[])
     with pytest.raises(BadInputError, match="temperature=-1"):
         model.generate(["x"], ids=["x"], temperature=-1)

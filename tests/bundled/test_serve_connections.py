@@ -140,7 +140,7 @@ def nested(levels: int) -> dict[str, Any]:
             "previous_response_id: this server keeps no responses",
         ),
         (request({**ASKED, "prompt": "\ud800"}, "/v1/completions"), "prompt: no valid text"),
-        (request({**ASKED, "prompt": ["x"] * 1000}, "/v1/completions"), "1000 prompts"),
+        (request({**ASKED, "prompt": ["x"] * 1000}, "/v1/completions"), "1,000 prompts"),
         (request({**ASKED, "prompt": [[1], 2]}, "/v1/completions"), "prompt"),
     ],
     ids=lambda value: value[-50:] if isinstance(value, str) else "",
