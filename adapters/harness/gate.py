@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from gatekeeper.budget import Budget
+from gatekeeper.budget import USUAL_SHARE, Budget, share_beside
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.policies import DEFAULT_POLICY, T0, Goal, policy_names
@@ -17,7 +17,6 @@ from gatekeeper.types import Generation, Outcome
 __all__ = ["Check", "Checks", "GateOptions", "add_options", "open_gate", "options_of"]
 
 Check = Callable[[], Outcome]
-USUAL_SHARE = 0.2
 OF_ERRORS = ("policy", "warmup", "explore")  # without effect with the goal "score"
 
 
@@ -71,18 +70,14 @@ class GateOptions:
         BadInputError
             For a total that leaves nothing after the warm-up, or that cannot be used.
         """
-        share, total = self.budget, self.total
-        if total is None:
-            share = USUAL_SHARE if share is None else share
-        elif outputs is not None:
-            if self.goal == "errors" and total <= self.warmup < outputs:
-                raise BadInputError(
-                    f"total={total}: the warm-up takes {self.warmup} of it; give more to verify "
-                    "some outputs after it, or a shorter warm-up"
-                )
-            if share is None and total >= outputs:
-                share = 1.0
-        return Budget(fraction=share, total=total, horizon=outputs)
+        share = share_beside(
+            self.total,
+            self.budget,
+            outputs=outputs,
+            warmup=self.warmup if self.goal == "errors" else 0,
+            names=("total=", ""),
+        )
+        return Budget(fraction=share, total=self.total, horizon=outputs)
 
 
 def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:

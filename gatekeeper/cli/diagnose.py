@@ -131,7 +131,7 @@ def _print(d: Diagnosis, name: str) -> None:
         *(f"Note: {note}." for note in d.notes),
     ]
     if d.without_signal:
-        lines.append(f"Note: {counted(d.without_signal, 'output')} without a signal are left out.")
+        lines.append(f"Note: left out: {counted(d.without_signal, 'output')} without a signal.")
     if d.absent is not None:
         lines.append(f"No policy is replayed: {d.absent}.")
     if d.odds is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from gatekeeper.budget import Budget, Unit
+from gatekeeper.budget import USUAL_SHARE, Budget, Unit, share_beside
 from gatekeeper.errors import BadInputError
 from gatekeeper.features import BY_NAME, features_of, samples_of
 from gatekeeper.gate.configuration import usual_policy
@@ -21,7 +21,6 @@ from gatekeeper.programs.values import base_url, number, whole
 
 __all__ = ["RunOptions", "add_gate_options", "add_run_options", "run_options_of"]
 
-USUAL_SHARE = 0.2
 Engine = Literal["threads", "ray"]
 
 
@@ -137,16 +136,14 @@ class RunOptions:
             For a total that leaves nothing after the warm-up, or that a policy cannot spread.
         """
         total, fraction = self.total, self.budget
-        if total is None:
-            fraction = self.share
-        elif self.unit == "verifications":
-            if self.warmup and total <= self.warmup < tasks:
-                raise BadInputError(
-                    f"--total {total:g}: the warm-up takes --warmup {self.warmup} of it; give more "
-                    "to verify some outputs after it, or a shorter warm-up"
-                )
-            if fraction is None and total >= tasks:
-                fraction = 1.0
+        if total is None or self.unit == "verifications":
+            fraction = share_beside(
+                total,
+                fraction,
+                outputs=tasks,
+                warmup=self.warmup,
+                names=("--total ", "--warmup "),
+            )
         elif fraction is None:
             raise BadInputError(
                 f"--total {total:g} with --unit {self.unit}: give --budget too, the share of the "

@@ -102,7 +102,7 @@ class UnsentError(Exception):
     """
 
     def __init__(self, scores: Sequence[Score]) -> None:
-        super().__init__(f"{counted(len(scores), 'score')} were not sent")
+        super().__init__(f"not sent: {counted(len(scores), 'score')}")
         self.scores = scores
 
 
