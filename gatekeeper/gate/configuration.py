@@ -73,9 +73,23 @@ class GateSettings:
     shared: bool = False
 
     def __post_init__(self) -> None:
-        policy, verifier, explore = self.policy, self.verifier, self.explore
+        self._check_choices()
+        self._check_parts()
+        self._check_log()
+        self._check_numbers()
+        self._check_conditions()
+        self._check_features()
+
+    def _check_choices(self) -> None:
         if self.goal not in get_args(Goal):
             raise BadInputError(f"goal={self.goal!r}: choose 'errors' or 'score'")
+        if self.on_unavailable not in ON_UNAVAILABLE:
+            raise BadInputError(f"on_unavailable={self.on_unavailable!r}: choose 'raise' or 'pass'")
+        if self.on_drift not in ON_DRIFT:
+            raise BadInputError(f"on_drift={self.on_drift!r}: choose 'relearn' or 'report'")
+
+    def _check_parts(self) -> None:
+        policy, verifier = self.policy, self.verifier
         if isinstance(policy, type) or not isinstance(policy, str | Policy | None):
             raise BadInputError(f"policy={policy!r}: give a name or an instance, such as CST(0.2)")
         if not isinstance(self.budget, Budget):
@@ -88,6 +102,19 @@ class GateSettings:
                 f"verifier={verifier!r}: must be an object that has verify(generation, task) or "
                 "averify, or a function of both"
             )
+        if not callable(self.cost_estimate):
+            raise BadInputError(
+                f"cost_estimate={self.cost_estimate!r:.80}: give a function of (generation, task), "
+                "such as gatekeeper.costs.constant"
+            )
+        for sink in self.telemetry:
+            if isinstance(sink, type) or not isinstance(sink, Sink):
+                raise BadInputError(
+                    f"telemetry={sink!r:.80}: give an object that has decided and concluded, such "
+                    "as gatekeeper.telemetry.opentelemetry.OpenTelemetry(), or a list of them"
+                )
+
+    def _check_log(self) -> None:
         is_place = isinstance(self.log, str | Path | PostgresRun)
         if not (self.log is None or is_place or isinstance(self.log, Log)):
             raise BadInputError(
@@ -104,8 +131,9 @@ class GateSettings:
                 f"shared=True with log={self.log!r}: several processes share a budget in a "
                 "PostgreSQL database; give log='postgresql://...' and run='eval-7'"
             )
-        if self.on_unavailable not in ON_UNAVAILABLE:
-            raise BadInputError(f"on_unavailable={self.on_unavailable!r}: choose 'raise' or 'pass'")
+
+    def _check_numbers(self) -> None:
+        explore = self.explore
         if type(self.workers) is not int or self.workers < 1:
             raise BadInputError(f"workers={self.workers!r}: a whole number of threads, at least 1")
         if type(self.seed) is not int or self.seed < 0:
@@ -118,11 +146,8 @@ class GateSettings:
                 f"explore={explore!r}: the share of the budget to draw at random lies in [0, 1), "
                 "for example 0.1"
             )
-        if not callable(self.cost_estimate):
-            raise BadInputError(
-                f"cost_estimate={self.cost_estimate!r:.80}: give a function of (generation, task), "
-                "such as gatekeeper.costs.constant"
-            )
+
+    def _check_conditions(self) -> None:
         if not isinstance(self.more, Mapping):
             raise BadInputError(
                 f"settings={self.more!r:.80}: give JSON values by name, such as {{'split': 'test'}}"
@@ -131,6 +156,8 @@ class GateSettings:
             raise BadInputError(
                 f"prompt_template={self.prompt_template!r:.80}: give its text, or None"
             )
+
+    def _check_features(self) -> None:
         if not isinstance(self.features, list | tuple):
             raise BadInputError(
                 f"features={self.features!r:.80}: give a list of functions of (generation, task)"
@@ -143,14 +170,6 @@ class GateSettings:
         names = [feature.__name__ for feature in self.features]
         if len(set(names)) < len(names):
             raise BadInputError(f"features={names!r}: each needs a name of its own")
-        for sink in self.telemetry:
-            if isinstance(sink, type) or not isinstance(sink, Sink):
-                raise BadInputError(
-                    f"telemetry={sink!r:.80}: give an object that has decided and concluded, such "
-                    "as gatekeeper.telemetry.opentelemetry.OpenTelemetry(), or a list of them"
-                )
-        if self.on_drift not in ON_DRIFT:
-            raise BadInputError(f"on_drift={self.on_drift!r}: choose 'relearn' or 'report'")
 
     @cached_property
     def place(self) -> Path | PostgresRun | Log | None:
@@ -165,20 +184,18 @@ class GateSettings:
         return randbits(48) if self.shared else self.seed
 
     @property
-    def drawn(self) -> float:
-        """Share of the budget for draws in addition to the policy; none if the policy draws all
-        outputs.
-        """
+    def effective_explore(self) -> float:
+        """`explore`; 0 for the goal "score", whose policy draws every output itself."""
         return 0.0 if self.goal == "score" else self.explore
 
     @property
-    def first(self) -> int:
-        """Number of outputs of the warm-up; none if the policy draws all outputs."""
+    def effective_warmup(self) -> int:
+        """`warmup`; 0 for the goal "score", whose policy needs none."""
         return 0 if self.goal == "score" else self.warmup
 
     @property
-    def reaction(self) -> OnDrift:
-        """The reaction to drift. Draws for an estimate are valid even under drift."""
+    def effective_on_drift(self) -> OnDrift:
+        """`on_drift`; "report" for the goal "score", whose draws are valid even under drift."""
         return "report" if self.goal == "score" else self.on_drift
 
     @property
@@ -191,14 +208,14 @@ class GateSettings:
     @property
     def epsilon(self) -> float:
         """ε, see `exploration_rate`."""
-        if self.planned and _beta(self.budget, self.first) != 1.0:
+        if self.planned and _beta(self.budget, self.effective_warmup) != 1.0:
             return 0.0  # the policy draws alone: at a fraction of 1 it must not all go to the first
-        return exploration_rate(self.budget, self.drawn, warmup=self.first)
+        return exploration_rate(self.budget, self.effective_explore, warmup=self.effective_warmup)
 
     @property
-    def relearning(self) -> float | None:
+    def relearning_rate(self) -> float | None:
         """See `relearning_rate`."""
-        return relearning_rate(self.budget, self.epsilon, warmup=self.first)
+        return relearning_rate(self.budget, self.epsilon, warmup=self.effective_warmup)
 
     @property
     def model(self) -> str | None:
@@ -242,7 +259,9 @@ class GateSettings:
                 f"goal={described.goal!r}; give that goal, or leave the policy out"
             )
         if isinstance(policy, str):
-            return named_policy(policy, self.budget, self.epsilon, self.own_seed, warmup=self.first)
+            return named_policy(
+                policy, self.budget, self.epsilon, self.own_seed, warmup=self.effective_warmup
+            )
         return policy
 
     def fingerprint(self) -> Fingerprint:
@@ -268,7 +287,10 @@ class GateSettings:
         if isinstance(self.policy, str | None) and "seed" in described:
             described["seed"] = self.seed
         return {
-            "exploration": {"explore": self.drawn, "seed": self.seed if self.drawn else 0},
+            "exploration": {
+                "explore": self.effective_explore,
+                "seed": self.seed if self.effective_explore else 0,
+            },
             "policy": described,
             "budget": budget,
             "more": _as_json(more),

@@ -45,14 +45,14 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
     """
     guard = DriftGuard(
         policy,
-        rate=given.relearning,
-        relearns=given.reaction == "relearn",
+        rate=given.relearning_rate,
+        relearns=given.effective_on_drift == "relearn",
         seed=given.own_seed,
     )
     ledger = (SharedLedger if given.shared else Ledger)(
         given.budget, given.max_cost, explore=given.epsilon
     )
-    state = GateState(ledger, policy, guard, on_drift=given.reaction, model=given.model)
+    state = GateState(ledger, policy, guard, on_drift=given.effective_on_drift, model=given.model)
     admission = Admission(state, epsilon=given.epsilon, seed=given.own_seed, planned=given.planned)
     transaction = Transaction()
     logged = given.logged(policy)
@@ -66,7 +66,7 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
             transaction,
             settings=logged
             | {
-                "drift": {"on_drift": given.reaction, "rate": given.relearning},
+                "drift": {"on_drift": given.effective_on_drift, "rate": given.relearning_rate},
                 "draws": {"rate": given.epsilon},  # also by `warmup`, which an instance ignores
             },
         )
@@ -75,7 +75,7 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
                 journal,
                 state,
                 admission,
-                on_drift=given.reaction,
+                on_drift=given.effective_on_drift,
                 fingerprint=given.fingerprint(),
                 joint=given.shared,
             )
