@@ -14,7 +14,7 @@ from gatekeeper.analysis.replay import outcome_of
 from gatekeeper.budget import Budget, Ledger
 from gatekeeper.drift.guard import DriftGuard
 from gatekeeper.gate.admission import decision_of
-from gatekeeper.gate.configuration import exploration_rate
+from gatekeeper.gate.rates import exploration_rate
 from gatekeeper.io.records import RecordTable
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.types import Candidate, Reason, Signals

@@ -30,7 +30,7 @@ from gatekeeper.budget import Budget
 from gatekeeper.drift.guard import BATCH, DriftGuard
 from gatekeeper.drift.monitor import Monitor
 from gatekeeper.drift.scores import STATISTICS
-from gatekeeper.gate.configuration import exploration_rate, named_policy, relearning_rate
+from gatekeeper.gate.rates import exploration_rate, named_policy, relearning_rate
 from gatekeeper.io.records import RecordTable, read_records
 from gatekeeper.paper.stress import STREAMS, Recipe, make_stream
 from gatekeeper.policies import T0

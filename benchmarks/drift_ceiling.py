@@ -29,7 +29,7 @@ from drift import HALF, SOON, SWITCHES, Source, stream_of
 from scipy.special import expit, logit, logsumexp, ndtr
 
 from gatekeeper.budget import Budget
-from gatekeeper.gate.configuration import named_policy
+from gatekeeper.gate.rates import named_policy
 from gatekeeper.io.records import RecordTable
 from gatekeeper.paper.stress import STREAMS, Recipe
 from gatekeeper.types import FloatArray

@@ -22,7 +22,7 @@ from _machine import machine
 
 from gatekeeper.analysis.estimates import estimate
 from gatekeeper.budget import Budget
-from gatekeeper.gate.configuration import exploration_rate, named_policy
+from gatekeeper.gate.rates import exploration_rate, named_policy
 from gatekeeper.io.records import RecordTable
 from gatekeeper.paper.stress import make_stream
 from gatekeeper.types import FloatArray

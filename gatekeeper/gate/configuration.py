@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from secrets import randbits
@@ -14,33 +14,29 @@ from typing import Any, get_args
 from gatekeeper.budget import Budget
 from gatekeeper.drift.fingerprint import Fingerprint
 from gatekeeper.errors import BadInputError
+from gatekeeper.gate.rates import exploration_rate, named_policy, rate_of, relearning_rate
 from gatekeeper.gate.state import ON_DRIFT, OnDrift
 from gatekeeper.gate.verification import ON_UNAVAILABLE, OnUnavailable
 from gatekeeper.log import Log, PostgresRun
 from gatekeeper.log.place import place_of
 from gatekeeper.policies import (
     DEFAULT_POLICY,
-    T0,
     Goal,
     PolicyDescriptor,
     Survey,
     describe_policy,
-    make_policy,
 )
 from gatekeeper.protocols import (
     AsyncVerifier,
     CostEstimator,
     Feature,
-    ObservingPolicy,
     Policy,
     Sink,
     Verifier,
 )
 from gatekeeper.types import GateFacts
 
-__all__ = ["GateSettings", "exploration_rate", "named_policy", "relearning_rate", "usual_policy"]
-
-ANY_RATE = 0.5  # of a policy whose proposals have no effect, because everything is verified
+__all__ = ["GateSettings", "usual_policy"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +204,7 @@ class GateSettings:
     @property
     def epsilon(self) -> float:
         """ε, see `exploration_rate`."""
-        if self.planned and _beta(self.budget, self.effective_warmup) != 1.0:
+        if self.planned and rate_of(self.budget, self.effective_warmup) != 1.0:
             return 0.0  # the policy draws alone: at a fraction of 1 it must not all go to the first
         return exploration_rate(self.budget, self.effective_explore, warmup=self.effective_warmup)
 
@@ -300,79 +296,6 @@ class GateSettings:
 def usual_policy(goal: Goal) -> str:
     """The name of the policy for a goal, where none is given."""
     return Survey.name if goal == "score" else DEFAULT_POLICY
-
-
-def exploration_rate(budget: Budget, explore: float, *, warmup: int = T0) -> float:
-    """ε: probability with which a candidate after the warm-up is drawn, independent of the policy.
-
-    `explore` times β where the budget has a rate β. A total without a horizon has none: it is used
-    up at some point, and later outputs cannot be verified anyway. At a fraction of 1 everything is
-    drawn.
-    """
-    if budget.fraction == 1.0:
-        return 1.0
-    return explore * (_beta(budget, warmup) or 0.0)
-
-
-def named_policy(
-    name: str, budget: Budget, epsilon: float, seed: int, *, warmup: int = T0
-) -> Policy:
-    """A policy that, together with draws of probability `epsilon`, spends the budget's rate β.
-
-    An observing policy is informed of the draws and compensates for them: it gets β. Any other gets
-    the rest.
-    """
-    make = partial(
-        make_policy, name, horizon=budget.horizon, warmup=warmup, unit=budget.unit, seed=seed
-    )
-    beta = _rate(budget, name, warmup)
-    if beta == 1.0:
-        return make(ANY_RATE)
-    policy = make(beta)
-    if isinstance(policy, ObservingPolicy) or not epsilon:
-        return policy
-    return make(_beside(beta, epsilon))
-
-
-def relearning_rate(budget: Budget, epsilon: float, *, warmup: int = T0) -> float | None:
-    """Probability with which to draw, in addition to draws of probability `epsilon`, so that β is
-    spent; None where the budget has no rate.
-    """
-    beta = _beta(budget, warmup)
-    return beta if beta in (None, 1.0) else _beside(beta, epsilon)
-
-
-def _beside(beta: float, epsilon: float) -> float:
-    """p of 1 - (1 - ε)(1 - p) = β; at ε = 1 every p is alike."""
-    if epsilon == 1.0:
-        return beta
-    return (beta - epsilon) / (1.0 - epsilon)
-
-
-def _rate(budget: Budget, policy: str, warmup: int) -> float:
-    beta = _beta(budget, warmup)
-    if beta is not None:
-        return beta
-    if budget.total is None or budget.horizon is None or budget.unit != "verifications":
-        raise BadInputError(
-            f"policy={policy!r} needs a rate: give Budget(fraction=...), or a total of "
-            "verifications with horizon=..., or a policy instance with its own beta"
-        )
-    raise BadInputError(
-        f"total={budget.total!r} with horizon={budget.horizon!r}: after a warm-up of {warmup} the "
-        f"rest of the total must cover some, but not all, of the {max(budget.horizon - warmup, 0)} "
-        "candidates to come; or give a policy instance with its own beta and warmup"
-    )
-
-
-def _beta(budget: Budget, warmup: int) -> float | None:
-    """The share of the candidates after the warm-up to verify, where the budget has that rate."""
-    if budget.total is None or budget.horizon is None or budget.unit != "verifications":
-        return budget.fraction
-    if budget.fraction is not None:
-        return budget.fraction if warmup else min(budget.fraction, budget.total / budget.horizon)
-    left, to_come = budget.total - warmup, budget.horizon - warmup
-    return left / to_come if 0 < left < to_come else None
 
 
 def _as_json(more: Mapping[str, Any]) -> dict[str, Any]:
