@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from gatekeeper.budget import USUAL_SHARE, Budget, share_beside
+from gatekeeper.budget import DEFAULT_FRACTION, Budget, fraction_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.policies import DEFAULT_POLICY, T0, Goal, policy_names
@@ -70,12 +70,13 @@ class GateOptions:
         BadInputError
             For a total that leaves nothing after the warm-up, or that cannot be used.
         """
-        share = share_beside(
+        share = fraction_of(
             self.total,
             self.budget,
             outputs=outputs,
             warmup=self.warmup if self.goal == "errors" else 0,
-            names=("total=", ""),
+            total_name="total=",
+            warmup_name="",
         )
         return Budget(fraction=share, total=self.total, horizon=outputs)
 
@@ -92,7 +93,8 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
         "budget",
         type=_share("(0, 1]"),
         metavar="SHARE",
-        help=f"share of the outputs to verify (default: {USUAL_SHARE}, unless there is a total)",
+        help=f"share of the outputs to verify (default: {DEFAULT_FRACTION}, unless there is a "
+        "total)",
     )
     add(
         "total",

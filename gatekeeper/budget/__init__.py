@@ -3,17 +3,17 @@
 from gatekeeper.budget.affordable import affordable
 from gatekeeper.budget.budget import Budget, Unit
 from gatekeeper.budget.ledger import Hold, Ledger, is_chargeable
-from gatekeeper.budget.share import USUAL_SHARE, share_beside
+from gatekeeper.budget.share import DEFAULT_FRACTION, fraction_of
 from gatekeeper.budget.shared import SharedLedger
 
 __all__ = [
-    "USUAL_SHARE",
+    "DEFAULT_FRACTION",
     "Budget",
     "Hold",
     "Ledger",
     "SharedLedger",
     "Unit",
     "affordable",
+    "fraction_of",
     "is_chargeable",
-    "share_beside",
 ]

@@ -1,34 +1,35 @@
-"""The share of the outputs that a command verifies: it is given a share, a total, or neither."""
+"""The fraction of a command's budget, which is given a share, a total, both or neither."""
 
 from __future__ import annotations
 
 from gatekeeper.errors import BadInputError
 
-__all__ = ["USUAL_SHARE", "share_beside"]
+__all__ = ["DEFAULT_FRACTION", "fraction_of"]
 
-USUAL_SHARE = 0.2
+DEFAULT_FRACTION = 0.2
 
 
-def share_beside(
+def fraction_of(
     total: float | None,
-    share: float | None,
+    fraction: float | None,
     *,
     outputs: int | None,
     warmup: int,
-    names: tuple[str, str],
+    total_name: str,
+    warmup_name: str,
 ) -> float | None:
     """The fraction of a budget in verifications; None: the total alone decides.
 
     Parameters
     ----------
-    total, share
+    total, fraction
         As they were given; None: not.
     outputs
         Number of outputs; None: it is not known.
     warmup
         Number of the first outputs, which are all verified.
-    names
-        What stands before the total and before the warm-up in the message: "--total ", "--warmup ".
+    total_name, warmup_name
+        Text before the total and before the warm-up in the message: "--total ", "--warmup ".
 
     Raises
     ------
@@ -36,12 +37,12 @@ def share_beside(
         For a total that leaves nothing after the warm-up.
     """
     if total is None:
-        return USUAL_SHARE if share is None else share
+        return DEFAULT_FRACTION if fraction is None else fraction
     if outputs is None:
-        return share
+        return fraction
     if warmup and total <= warmup < outputs:
         raise BadInputError(
-            f"{names[0]}{total:g}: the warm-up takes {names[1]}{warmup} of it; give more to verify "
-            "some outputs after it, or a shorter warm-up"
+            f"{total_name}{total:g}: the warm-up takes {warmup_name}{warmup} of it; give more to "
+            "verify some outputs after it, or a shorter warm-up"
         )
-    return 1.0 if share is None and total >= outputs else share
+    return 1.0 if fraction is None and total >= outputs else fraction

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from gatekeeper.budget import USUAL_SHARE, Budget, Unit, share_beside
+from gatekeeper.budget import DEFAULT_FRACTION, Budget, Unit, fraction_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.features import BY_NAME, features_of, samples_of
 from gatekeeper.gate.configuration import usual_policy
@@ -125,7 +125,7 @@ class RunOptions:
     @property
     def share(self) -> float:
         """The budget, or the default."""
-        return USUAL_SHARE if self.budget is None else self.budget
+        return DEFAULT_FRACTION if self.budget is None else self.budget
 
     def budget_of(self, tasks: int) -> Budget:
         """The budget of a run over that many tasks.
@@ -137,12 +137,13 @@ class RunOptions:
         """
         total, fraction = self.total, self.budget
         if total is None or self.unit == "verifications":
-            fraction = share_beside(
+            fraction = fraction_of(
                 total,
                 fraction,
                 outputs=tasks,
                 warmup=self.warmup,
-                names=("--total ", "--warmup "),
+                total_name="--total ",
+                warmup_name="--warmup ",
             )
         elif fraction is None:
             raise BadInputError(
@@ -255,7 +256,7 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
         type=number("(0, 1]"),
         metavar="SHARE",
         help="share of the full cost after the warm-up; 1 verifies everything (default: "
-        f"{USUAL_SHARE}, unless there is a --total)",
+        f"{DEFAULT_FRACTION}, unless there is a --total)",
     )
     add(
         "--total",
