@@ -78,7 +78,7 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         if not isinstance(gate, VerificationGate):
             raise BadInputError(f"gate={gate!r:.80}: give a VerificationGate")
         self.model, self.gate, self.strict = model, gate, strict
-        self._asking = _asking(model)
+        self._requesting = _with_logprobs(model)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """The model's answer, after the gate's decision and a verification.
@@ -90,14 +90,14 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         """
         call = _Call(self, config)
         with call.decided():
-            output = self._asking.invoke(input, call.config, **kwargs)
+            output = self._requesting.invoke(input, call.config, **kwargs)
         return call.annotated(output)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """`invoke` for asyncio."""
         call = _Call(self, config)
         async with call.adecided():
-            output = await self._asking.ainvoke(input, call.config, **kwargs)
+            output = await self._requesting.ainvoke(input, call.config, **kwargs)
         return call.annotated(output)
 
     def stream(
@@ -110,7 +110,7 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         """
         call = _Call(self, config)
         with call.decided():
-            yield from call.held(self._asking.stream(input, call.config, **kwargs))
+            yield from call.held(self._requesting.stream(input, call.config, **kwargs))
         yield call.annotated(call.last)
 
     async def astream(
@@ -119,38 +119,38 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         """`stream` for asyncio."""
         call = _Call(self, config)
         async with call.adecided():
-            async for chunk in call.aheld(self._asking.astream(input, call.config, **kwargs)):
+            async for chunk in call.aheld(self._requesting.astream(input, call.config, **kwargs)):
                 yield chunk
         yield call.annotated(call.last)
 
 
-def _asking(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
+def _with_logprobs(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
     """The same Runnable, in which each model requests log-probabilities of itself.
 
     What is requested of several from outside would fail a fallback that does not know it, and a
     refusal would count as a failure of the model.
     """
     if isinstance(model, BaseChatModel | BaseLLM):
-        return _Asking(model)
+        return _WithLogprobs(model)
     if isinstance(model, RunnableBindingBase):
-        return model.model_copy(update={"bound": _asking(model.bound)})
+        return model.model_copy(update={"bound": _with_logprobs(model.bound)})
     if isinstance(model, RunnableWithFallbacks):
-        fallbacks = [_asking(fallback) for fallback in model.fallbacks]
+        fallbacks = [_with_logprobs(fallback) for fallback in model.fallbacks]
         return model.model_copy(
-            update={"runnable": _asking(model.runnable), "fallbacks": fallbacks}
+            update={"runnable": _with_logprobs(model.runnable), "fallbacks": fallbacks}
         )
     if isinstance(model, RunnableSequence):  # such as `with_structured_output` returns
-        first, *middle, last = map(_asking, model.steps)
+        first, *middle, last = map(_with_logprobs, model.steps)
         return model.model_copy(update={"first": first, "middle": middle, "last": last})
     if isinstance(model, RunnableParallel):
-        steps = {name: _asking(step) for name, step in model.steps__.items()}
+        steps = {name: _with_logprobs(step) for name, step in model.steps__.items()}
         return model.model_copy(update={"steps__": steps})
     if hasattr(model, "bind_tools"):  # a model that is made for each call, by its configuration
-        return _Asking(model)
+        return _WithLogprobs(model)
     return model
 
 
-class _Asking(Runnable[Any, Any]):  # type: ignore[misc]
+class _WithLogprobs(Runnable[Any, Any]):  # type: ignore[misc]
     """A model that requests log-probabilities, until its provider refuses them.
 
     A model that is made for each call, as `init_chat_model` can return one, shows no fields by
@@ -167,7 +167,7 @@ class _Asking(Runnable[Any, Any]):  # type: ignore[misc]
         try:
             return self._model.invoke(input, own, **{**kwargs, **added})
         except Exception as error:
-            self._without_logprobs(added, error)
+            self._stop_requesting(added, error)
             return self._model.invoke(input, own, **kwargs)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -175,7 +175,7 @@ class _Asking(Runnable[Any, Any]):  # type: ignore[misc]
         try:
             return await self._model.ainvoke(input, own, **{**kwargs, **added})
         except Exception as error:
-            self._without_logprobs(added, error)
+            self._stop_requesting(added, error)
             return await self._model.ainvoke(input, own, **kwargs)
 
     def stream(
@@ -189,7 +189,7 @@ class _Asking(Runnable[Any, Any]):  # type: ignore[misc]
         except Exception as error:
             if begun:
                 raise
-            self._without_logprobs(added, error)
+            self._stop_requesting(added, error)
             yield from self._model.stream(input, own, **kwargs)
 
     async def astream(
@@ -203,7 +203,7 @@ class _Asking(Runnable[Any, Any]):  # type: ignore[misc]
         except Exception as error:
             if begun:
                 raise
-            self._without_logprobs(added, error)
+            self._stop_requesting(added, error)
             async for chunk in self._model.astream(input, own, **kwargs):
                 yield chunk
 
@@ -218,7 +218,7 @@ class _Asking(Runnable[Any, Any]):  # type: ignore[misc]
             return {"logprobs": max(given["logprobs"] or 0, ALTERNATIVES)}
         return for_chat(given) if "top_logprobs" in names else {}
 
-    def _without_logprobs(self, added: Mapping[str, Any], error: Exception) -> None:
+    def _stop_requesting(self, added: Mapping[str, Any], error: Exception) -> None:
         """If the provider refuses what a call added, do not request it again. Else raise."""
         if not (added and is_refusal(getattr(error, "status_code", 0), str(error))):
             raise error
