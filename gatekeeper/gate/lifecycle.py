@@ -24,7 +24,7 @@ from gatekeeper.gate.notices import Notices
 from gatekeeper.gate.sinks import Sinks
 from gatekeeper.gate.sizes import charged, uncharged
 from gatekeeper.gate.state import GateState
-from gatekeeper.gate.status import VERIFICATION, status_of
+from gatekeeper.gate.status import DURATION_BOUNDS, status_of
 from gatekeeper.gate.transaction import Transaction
 from gatekeeper.log import (
     Decided,
@@ -84,7 +84,7 @@ class Lifecycle:
         self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
         self._transaction = transaction
         self._notices, self._sinks = Notices(state), sinks
-        self._durations = Histogram(VERIFICATION)
+        self._durations = Histogram(DURATION_BOUNDS)
         self._verifying: set[str] = set()  # ids of outputs that this process verifies now
 
     @property

@@ -7,9 +7,9 @@ from gatekeeper.gate.state import GateState
 from gatekeeper.stats.histogram import Histogram
 from gatekeeper.types import GateStatus, SharedStatus
 
-__all__ = ["VERIFICATION", "status_of"]
+__all__ = ["DURATION_BOUNDS", "status_of"]
 
-VERIFICATION = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)  # seconds
+DURATION_BOUNDS = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)  # seconds
 
 
 def status_of(
