@@ -45,6 +45,7 @@ OWN, HANDED, OLD = 0, 1, 2
 # After a drift: how many verifications to be behind the budget before drawing beside the policy,
 # because chance alone causes a few; and over how many outputs to catch up.
 LAG, CATCH_UP = 5.0, 40.0
+ROW = 6  # values of an untested output: h1, h2, h3, ĉ, positions, bet on or not
 # Outputs whose scores are tested at once, which is several times as fast; and so many once there is
 # some evidence.
 BATCH, FINE = 32, 4
@@ -118,8 +119,8 @@ class DriftGuard:
         self.testing = True
         self._monitor, self._ranks, self._pace = Monitor(), ScoreRanks(seed), PaceTest(rate)
         self._task: tuple[str, float] | None = None  # of the last output: its id's first part, ĉ
-        self._untested = array("d")  # of each output h1, h2, h3, ĉ, positions, bet on or not
-        self._paced = False  # after a drift: draw in addition to the policy if it is behind
+        self._untested = array("d")  # `ROW` values of each output, one after another
+        self._catches_up = False  # after a drift: draw in addition to the policy if it is behind
         self._suspected = False  # there is some evidence of drift
         self._model: ErrorModel | None = None
         self._recalibration = Recalibration()
@@ -145,13 +146,13 @@ class DriftGuard:
     def decide(self, candidate: Candidate) -> Decision:
         if has_signal(candidate):
             self._recent.append(candidate)
-        if not (self._relearning or self._paced or self._suspected):
+        if not (self._relearning or self._catches_up or self._suspected):
             return self._policy.decide(candidate)
         rate = self._rate or (1 + self._verified) / (2 + self._after)
-        more = self._more(rate)
+        extra = self._extra_rate(rate)
         if not self._relearning:
-            return self._beside(self._policy.decide(candidate), more)
-        rate = min(rate + more, 1.0)
+            return self._with_extra_draw(self._policy.decide(candidate), extra)
+        rate = min(rate + extra, 1.0)
         verify = bool(self._rng.random() < rate)
         reason = Reason.EXPLORE if verify else Reason.POLICY
         return Decision(verify, reason, propensity=rate, version=self._labels)
@@ -166,11 +167,12 @@ class DriftGuard:
             self._after += 1
             self._verified += decision.verify
         if decision.verify:
-            self._to_verify(candidate, decision)
+            self._note_selected(candidate, decision)
         if self.testing and not self._given_up:
             self._test_output(candidate, decision)
 
-    def _to_verify(self, candidate: Candidate, decision: Decision) -> None:
+    def _note_selected(self, candidate: Candidate, decision: Decision) -> None:
+        """Note what selected the candidate; a draw while relearning joins the new warm-up."""
         drawn = self._relearning and decision.reason is not Reason.FORCED
         if drawn:
             proposal = self._policy.decide(candidate)
@@ -217,7 +219,7 @@ class DriftGuard:
         self._ranks = ScoreRanks(self._seed)
         del self._untested[:]
         self._pace.reset()
-        self._paced = self.testing
+        self._catches_up = self.testing
         self._model = None
         self._recalibration = Recalibration()
         self._recent.clear()
@@ -230,9 +232,9 @@ class DriftGuard:
     def _given_up(self) -> bool:
         return not self._relearns and self.health is PolicyHealth.DRIFTED
 
-    def _more(self, rate: float) -> float:
+    def _extra_rate(self, rate: float) -> float:
         """Probability of an additional draw, so that the budget is spent."""
-        most = rate if self._paced else 0.0
+        most = rate if self._catches_up else 0.0
         starving = self._verified < STARVING * rate * self._after
         if self._suspected and self._relearns and starving:
             most = max(most, SUSPECTED)
@@ -240,17 +242,18 @@ class DriftGuard:
             return 0.0
         return min(max((self.behind() - LAG) / CATCH_UP, 0.0), most)
 
-    def _beside(self, proposal: Decision, more: float) -> Decision:
-        if not more or proposal.reason is Reason.WARMUP:
+    def _with_extra_draw(self, proposal: Decision, extra: float) -> Decision:
+        """The proposal, after one more draw of probability `extra`; a warm-up has none."""
+        if not extra or proposal.reason is Reason.WARMUP:
             return proposal
-        drawn, p = bool(self._rng.random() < more), proposal.propensity
+        drawn, p = bool(self._rng.random() < extra), proposal.propensity
         return Decision(
             proposal.verify or drawn,
             Reason.EXPLORE if drawn and not proposal.verify else proposal.reason,
             proposal.score,
             proposal.threshold,
             proposal.stratum,
-            p + more * (1.0 - p),
+            p + extra * (1.0 - p),
             proposal.version,
         )
 
@@ -261,8 +264,8 @@ class DriftGuard:
             h, bet_on = candidate.signals, decision.reason is not Reason.WARMUP
             row = (h.h1, h.h2, h.h3, candidate.cost_estimate, h.n_tokens, bet_on)
             self._untested.extend(row)
-            n = len(self._untested)
-            if n >= (6 * FINE if self._suspected else 6 * BATCH) and not n % (6 * FINE):
+            n = len(self._untested) // ROW
+            if n >= (FINE if self._suspected else BATCH) and n % FINE == 0:
                 self._test_scores()
         if not self._relearning and self._policy.phase not in UNSTEADY:
             self._pace.observe(decision.verify or decision.reason in REFUSED)
@@ -270,12 +273,12 @@ class DriftGuard:
                 self.drift(UNDERSPENT)
 
     def _test_scores(self) -> None:
-        rows = np.array(self._untested).reshape(-1, 6)
+        rows = np.array(self._untested).reshape(-1, ROW)
         del self._untested[:]
-        scores = self._ranks(rows[:, :5])
+        scores = self._ranks(rows[:, :-1])
         if len(scores):
-            self._monitor.observe_outputs(scores[rows[:, 5] == 1.0])
-            self._heed_monitor()
+            self._monitor.observe_outputs(scores[rows[:, -1] == 1.0])
+            self._react_to_monitor()
 
     def _test_label(self, candidate: Candidate, error: Label) -> None:
         """Compare the label with its prediction, then learn it."""
@@ -292,14 +295,14 @@ class DriftGuard:
             p, slack = self._recalibration(q), SLACK / self._labels
             self._recalibration.learn(q, error)
             self._monitor.observe_label(error, max(p - slack, 0.0), min(p + slack, 1.0))
-            if self._heed_monitor():
+            if self._react_to_monitor():
                 return
         self._known.append(Known(raw, error, nan))
         self._labels += 1
         if self._labels >= T0 and self.phase not in ("warmup", RELEARNING):
             self.health = PolicyHealth.VALID
 
-    def _heed_monitor(self) -> bool:
+    def _react_to_monitor(self) -> bool:
         """React to the monitor's latest result; returns whether there is drift."""
         self._suspected = self._monitor.wealth >= EVIDENCE
         if self._monitor.drifted:
@@ -316,7 +319,7 @@ class DriftGuard:
             "pace": self._pace.state(),
             "task": None if self._task is None else list(self._task),
             "untested": list(self._untested),
-            "paced": self._paced,
+            "paced": self._catches_up,
             "estimates": None if self._model is None else self._model.state(),
             "recalibration": self._recalibration.state(),
             "recent": [_row_of(recent) for recent in self._recent],
@@ -340,7 +343,7 @@ class DriftGuard:
         self._pace.restore(state["pace"])
         self._task = None if state["task"] is None else (state["task"][0], state["task"][1])
         self._untested = array("d", state["untested"])
-        self._paced = state["paced"]
+        self._catches_up = state["paced"]
         estimates = state["estimates"]
         self._model = None if estimates is None else ErrorModel.restored(estimates)
         self._recalibration.restore(state["recalibration"])
