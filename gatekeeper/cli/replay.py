@@ -167,11 +167,19 @@ def _shares(text: str) -> list[float]:
 
 
 def _print(comparison: Comparison, table: RecordTable, console: Console) -> None:
-    protocol = comparison.protocol
-    what = "benefits" if protocol.label == "benefit" else "errors"
-    seeds = protocol.seeds
+    what = "benefits" if comparison.protocol.label == "benefit" else "errors"
+    console.print(_grid(comparison, len(table), what))
+    for remark in _remarks(comparison, table):
+        console.print(remark, highlight=False)
+    for beta in comparison.betas:
+        console.print(_conclusion(comparison, beta, what), highlight=False)
+
+
+def _grid(comparison: Comparison, records: int, what: str) -> Table:
+    """A row for each budget and policy."""
+    seeds = comparison.protocol.seeds
     over = "one seed" if seeds == 1 else f"mean of {counted(seeds, 'seed')} ± 95 % margin"
-    grid = Table(title=f"{counted(len(table), 'record')}, {over}")
+    grid = Table(title=f"{counted(records, 'record')}, {over}")
     grid.add_column("β", justify="right")
     grid.add_column("policy", no_wrap=True)
     heads = ("hit rate", "audit rate", "utilisation", f"recall of {what}", "yield per cost")
@@ -188,44 +196,46 @@ def _print(comparison: Comparison, table: RecordTable, console: Console) -> None
             cells.append("" if contender.name == ALWAYS[0] else _cell(gain, sign=True))
             grid.add_row(f"{beta:g}", str(contender), *cells)
         grid.add_section()
-    console.print(grid)
+    return grid
+
+
+def _remarks(comparison: Comparison, table: RecordTable) -> Iterator[str]:
+    """What the grid counts, and what a reader has to know of its figures."""
+    if any(isnan(v) for v in comparison.values[..., [METRICS.index(m) for m in SHOWN]].flat):
+        yield "–: 0/0 in at least one seed."
     half = comparison.evaluate == "second-half"
     which = "the second half of what follows the warm-up" if half else "all after the warm-up"
-    if any(isnan(v) for v in comparison.values[..., [METRICS.index(m) for m in SHOWN]].flat):
-        console.print("–: 0/0 in at least one seed.", highlight=False)
-    console.print(
+    yield (
         f"Counted: {which}. A policy that spends little can have a high hit rate: compare "
-        "utilisation and recall too.",
-        highlight=False,
+        "utilisation and recall too."
     )
     missing = int(np.isnan(table.h).all(axis=1).sum())
     if missing:
-        console.print(
+        yield (
             f"{missing} of {counted(len(table), 'record')} {plural(missing, 'has', 'have')} no "
-            "signal (h1, h2, h3): policies draw them at random, with probability β.",
-            highlight=False,
+            "signal (h1, h2, h3): policies draw them at random, with probability β."
         )
     calibrating = [c.name for c in comparison.contenders if describe_policy(c.name).calibrates]
     if calibrating and not half:
-        console.print(
+        yield (
             f"With all records counted, {' and '.join(calibrating)} have nothing to calibrate on: "
-            "their figures mean nothing.",
-            highlight=False,
+            "their figures mean nothing."
         )
     else:
-        for contender, gates in zip(comparison.contenders, comparison.gate_open, strict=True):
-            if np.isnan(gates).all():
-                continue
-            shares = ", ".join(
-                f"{share:.0%} at β = {beta:g}"
-                for beta, share in zip(comparison.betas, gates.mean(axis=1), strict=True)
-            )
-            label = describe_policy(contender.name).label
-            console.print(
-                f"{label} opened its gate (for CST) in {shares} of the seeds.", highlight=False
-            )
-    for beta in comparison.betas:
-        console.print(_conclusion(comparison, beta, what), highlight=False)
+        yield from _gate_remarks(comparison)
+
+
+def _gate_remarks(comparison: Comparison) -> Iterator[str]:
+    """How often a policy with a gate, such as HGA, chose CST."""
+    for contender, gates in zip(comparison.contenders, comparison.gate_open, strict=True):
+        if np.isnan(gates).all():
+            continue
+        shares = ", ".join(
+            f"{share:.0%} at β = {beta:g}"
+            for beta, share in zip(comparison.betas, gates.mean(axis=1), strict=True)
+        )
+        label = describe_policy(contender.name).label
+        yield f"{label} opened its gate (for CST) in {shares} of the seeds."
 
 
 def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
