@@ -173,15 +173,12 @@ async def _serve(
     ]
 
     def ready(url: str) -> None:
-        has = f", {counted(len(tasks), 'task')}"
+        of_all = f", {counted(len(tasks), 'task')}"
         if args.workers > 1:
-            has += f", {counted(args.workers, 'process')}"
+            of_all += f", {counted(args.workers, 'process')}"
         lines = [
-            f"{plan.said(url)}; policy {plan.options.policy}"
-            + ("" if plan.name else has)
-            + (f"; {counted(known, 'output')} in {plan.options.log}" if known else "")
+            _route_line(plan, url, "" if plan.name else of_all, outputs=gate.status().seen)
             for plan, gate in zip(plans, gates, strict=True)
-            for known in [gate.status().seen]
         ]
         lines += [
             f"the live page{f' of route {route.name}' if route.name else ''}, with the right to "
@@ -201,6 +198,12 @@ async def _serve(
     await serve(gateway, worker.sockets, termination=termination, on_ready=ready)
 
 
+def _route_line(plan: _Plan, url: str, more: str, *, outputs: int) -> str:
+    """A route with its policy, `more` facts, and the outputs that its log already has."""
+    resumed = f"; {counted(outputs, 'output')} in {plan.options.log}" if outputs else ""
+    return f"{plan.upstream_text(url)}; policy {plan.options.policy}{more}{resumed}"
+
+
 def _shared(gate: VerificationGate) -> SharedStatus | None:
     return gate.status().shared
 
@@ -216,7 +219,7 @@ class _Plan:
     log: Path | PostgresRun | MemoryLog
     elsewhere: Mapping[str, str]  # as of a `RouteTable`
 
-    def said(self, url: str) -> str:
+    def upstream_text(self, url: str) -> str:
         """The upstream of calls, in words."""
         is_v1 = self.settings.root != self.settings.upstream.rstrip("/")
         where = f"{url}/v1" if is_v1 else url
