@@ -11,7 +11,7 @@ import numpy as np
 from gatekeeper.budget import Ledger
 from gatekeeper.gate.state import GateState
 from gatekeeper.log.events import Decided
-from gatekeeper.policies.proposal import checked_proposal
+from gatekeeper.policies.proposal import checked_phase, checked_proposal
 from gatekeeper.types import Candidate, Decision, Generation, Reason, Signals
 
 __all__ = ["Admission", "decision_of", "refusal"]
@@ -53,7 +53,7 @@ class Admission:
             The caller requests verification: it is admitted if the budget has room at all.
         """
         state, ledger = self._state, self._state.ledger
-        phase = state.decider.phase
+        phase = checked_phase(state.decider.phase, candidate.id)
         proposal = checked_proposal(state.decider.decide(candidate), candidate.id)
         # For every candidate, independent of the proposal, so that a resumed run has the same
         # draws.

@@ -9,7 +9,18 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.types import Decision, Reason
 from gatekeeper.types.values import as_number
 
-__all__ = ["checked_proposal"]
+__all__ = ["checked_phase", "checked_proposal"]
+
+
+def checked_phase(phase: object, id_: str) -> str:
+    """The policy's phase when it decides on this output. Raises BadInputError if it is no string,
+    which a log cannot keep.
+    """
+    if isinstance(phase, str):
+        return phase
+    raise BadInputError(
+        f"id={id_!r}: the policy's phase cannot be used: phase={phase!r:.80}: a string is needed"
+    )
 
 
 def checked_proposal(proposal: object, id_: str) -> Decision:

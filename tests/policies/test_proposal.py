@@ -87,3 +87,15 @@ def test_numbers_of_numpy_are_kept_as_pythons(tmp_path: Path) -> None:
 def test_a_usual_decision_is_passed_on_as_it_is() -> None:
     usual = proposal(score=0.5, threshold=0.25, propensity=0.5, stratum=3, version=7)
     assert checked_proposal(usual, "a") is usual
+
+
+@pytest.mark.parametrize("phase", [None, 3, b"steady"])
+def test_a_phase_that_is_no_string_is_refused(phase: Any, tmp_path: Path) -> None:
+    policy = Proposes(proposal())
+    policy.phase = phase
+    gate = VerificationGate(policy, budget=Budget(total=5), log=tmp_path / "run.db")
+    with (
+        gate,
+        pytest.raises(BadInputError, match=f"^id='a': the policy's phase .*phase={phase!r}:"),
+    ):
+        gate.maybe_verify(make_generation("a"))
