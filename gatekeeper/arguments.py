@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import os
 from operator import index
+from pathlib import Path
 from typing import Any
 
 from gatekeeper.errors import BadInputError
 
-__all__ = ["check_beta", "check_count", "is_number"]
+__all__ = ["as_path", "check_beta", "check_count", "is_number"]
+
+
+def as_path(name: str, value: Any) -> Path:
+    """Return a path of the file system.
+
+    Raises
+    ------
+    BadInputError
+        It is no path, such as an int, which `open` takes for a file descriptor; or no file can have
+        this name.
+    """
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise BadInputError(f"{name}={value!r:.80}: give the path of a file, such as 'run.db'")
+    try:
+        usable = b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        usable = False
+    if not usable:
+        raise BadInputError(
+            f"{name}={text!r}: no file can have this name: give one without NUL and without "
+            "halves of surrogate pairs, such as 'run.db'"
+        )
+    return Path(text)
 
 
 def check_beta(beta: float) -> float:

@@ -64,12 +64,12 @@ def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises BadInputError for a file without the needed verdicts."""
     file = place_given(args.file, args)
     settings = settings_of(file)
+    with skipped_lines() as bad:
+        table, run = load_with_run(file, skip_bad=args.skip_bad, on_bad=bad.append)
     if settings is None and args.budget is None:
         raise BadInputError(
             "records have no budget: give one with --budget, for example --budget 0.2"
         )
-    with skipped_lines() as bad:
-        table, run = load_with_run(file, skip_bad=args.skip_bad, on_bad=bad.append)
     evidence = Evidence(table, warmup=warmup_of(run))
     beta = budget_share(settings or {}, evidence) if args.budget is None else args.budget
     own = None if settings is None else own_policy(settings)

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gatekeeper.arguments import as_path
 from gatekeeper.errors import BadInputError
 from gatekeeper.limits import MAX_LINE
 
@@ -85,7 +86,7 @@ def lines_of(path: str | Path) -> Iterator[bytes | None]:
     BadInputError
         If the file cannot be read.
     """
-    path = Path(path)
+    path = as_path("path", path)
     try:
         with _open(path) as file:
             if file.peek(3)[:3] == BOM_UTF8:

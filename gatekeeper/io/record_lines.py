@@ -10,6 +10,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Protocol
 
+from gatekeeper.arguments import as_path
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.record_rows import Row
 
@@ -31,7 +32,7 @@ class _BinaryFile(Protocol):
 
 def write_rows(path: str | Path, rows: Iterable[Row]) -> None:
     """Write JSON Lines, gzip by suffix. The file is replaced when it is complete."""
-    path = Path(os.path.realpath(path))
+    path = Path(os.path.realpath(as_path("path", path)))
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with open(partial, "xb") as file:

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from gatekeeper.arguments import as_path
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import read_jsonl
 from gatekeeper.io.log_records import table_of_run
@@ -119,7 +120,10 @@ def is_log(path: str | Path | PostgresRun) -> bool:
     BadInputError
         If the file cannot be read.
     """
-    if isinstance(path, PostgresRun) or is_open_here(path):
+    if isinstance(path, PostgresRun):
+        return True
+    path = as_path("path", path)
+    if is_open_here(path):
         return True
     try:
         with open(path, "rb") as file:

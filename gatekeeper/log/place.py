@@ -6,12 +6,12 @@ of a `PostgresRun` leave it out, and a malformed address is not shown at all.
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
+from gatekeeper.arguments import as_path
 from gatekeeper.errors import BadInputError
 
 __all__ = ["PostgresRun", "is_address", "one_line", "place_of", "without_passwords"]
@@ -116,19 +116,7 @@ def place_of(log: str | Path | PostgresRun, run: str | None = None) -> Path | Po
             "of a PostgreSQL log, log='postgresql://...'"
         )
     assert not isinstance(log, PostgresRun)
-    if not _is_file_name(log):
-        raise BadInputError(
-            f"log={str(log)!r}: no file can have this name: give one without NUL and without "
-            "halves of surrogate pairs, such as 'run.db'"
-        )
-    return Path(log)
-
-
-def _is_file_name(path: str | Path) -> bool:
-    try:
-        return b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
+    return as_path("log", log)
 
 
 def without_passwords(text: str) -> str:

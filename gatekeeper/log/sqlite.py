@@ -21,6 +21,7 @@ from typing import Any, Self
 
 from filelock import BaseFileLock, FileLock, Timeout
 
+from gatekeeper.arguments import as_path
 from gatekeeper.errors import LogError, LogLockedError, LogSchemaError
 from gatekeeper.limits import MAX_LINE
 from gatekeeper.log.decoding import decode, decoded
@@ -68,6 +69,7 @@ class SQLiteLog:
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self._lock: BaseFileLock | None = None
         self._indexed = read_only  # a reader creates no index: it reads all events
+        path = as_path("log", path)
         try:
             self.path = Path(os.path.realpath(path))  # one lock, whatever link leads to the file
             if not self.path.parent.is_dir():

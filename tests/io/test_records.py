@@ -327,3 +327,11 @@ def test_a_file_may_be_written_over_itself(tmp_path: Path) -> None:
     write_records(path, [a_plain_record()])
     write_records(path, (record for record in read_records(path)))
     assert len(read_records(path)) == 1
+
+
+@pytest.mark.parametrize("path", [5, True, None, b"records.jsonl", ["records.jsonl"]])
+def test_what_is_no_path_is_refused(path: Any) -> None:
+    """`open` would read file descriptor 5."""
+    for use in (load_records, read_records, lambda given: write_records(given, [])):
+        with pytest.raises(BadInputError, match=rf"path={re.escape(repr(path))}: give the path"):
+            use(path)
