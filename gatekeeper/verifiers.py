@@ -18,6 +18,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.plug_ins import plug_ins
 from gatekeeper.protocols import AsyncVerifier, Verifier
 from gatekeeper.types import Generation, Outcome, Verdict
+from gatekeeper.wording import choose
 
 __all__ = [
     "AsyncFunctionVerifier",
@@ -63,9 +64,7 @@ def make_verifier(name: str) -> Verifier:
     if entry := plug_ins(_GROUP).get(name):
         plugged: Verifier = entry.load()()
         return plugged
-    raise BadInputError(
-        f"verifier={name!r} is unknown: choose one of {', '.join(verifier_names())}"
-    )
+    raise BadInputError(f"verifier={name!r} is unknown: {choose(name, verifier_names())}")
 
 
 class FunctionVerifier:

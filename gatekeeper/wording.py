@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["all_of", "counted", "minus", "number_of", "plural", "signed"]
+from collections.abc import Iterable
+
+__all__ = ["all_of", "choose", "counted", "minus", "nearest", "number_of", "plural", "signed"]
 
 
 def plural(number: float, one: str, several: str) -> str:
@@ -33,3 +35,18 @@ def signed(value: float, digits: int = 0, unit: str = "f") -> str:
 def minus(number: str) -> str:
     """A number's text with a minus sign in place of the hyphen, which a line may break after."""
     return number.replace("-", "−")
+
+
+def nearest(word: object, known: Iterable[str]) -> str:
+    """The known word that an unknown one is like, as a question; "" where none is."""
+    from difflib import get_close_matches  # slow to import, and seldom needed
+
+    close = get_close_matches(f"{word:.80}" if isinstance(word, str) else "", list(known), n=1)
+    return f"did you mean {close[0]!r}?" if close else ""
+
+
+def choose(word: object, known: Iterable[str]) -> str:
+    """What to give in place of an unknown word: choose one of a, b (did you mean 'b'?)."""
+    known = list(known)
+    near = nearest(word, known)
+    return f"choose one of {', '.join(known)}" + (f" ({near})" if near else "")

@@ -11,8 +11,10 @@ from typing import Any
 from gatekeeper.budget import DEFAULT_FRACTION, Budget, fraction_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
+from gatekeeper.log import Log
 from gatekeeper.policies import DEFAULT_POLICY, T0, Goal, policy_names
 from gatekeeper.types import Generation, Outcome
+from gatekeeper.wording import choose
 
 __all__ = ["Check", "Checks", "GateOptions", "add_options", "open_gate", "options_of"]
 
@@ -79,6 +81,12 @@ class GateOptions:
             warmup_name="",
         )
         return Budget(fraction=share, total=self.total, horizon=outputs)
+
+    def budget_text(self) -> str:
+        """The budget, as a user gave it."""
+        share = USUAL_SHARE if self.total is None and self.budget is None else self.budget
+        given = {"--budget": share, "--total": self.total}
+        return ", ".join(f"{name} {value:g}" for name, value in given.items() if value is not None)
 
 
 def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
@@ -149,7 +157,12 @@ def options_of(args: argparse.Namespace, prefix: str = "--") -> GateOptions:
 
 
 def open_gate(
-    options: GateOptions, *, horizon: int, settings: Mapping[str, Any], workers: int = 1
+    options: GateOptions,
+    *,
+    horizon: int,
+    settings: Mapping[str, Any],
+    workers: int = 1,
+    log: Log | None = None,
 ) -> VerificationGate:
     """A gate that runs checks.
 
@@ -162,6 +175,8 @@ def open_gate(
         What else decides the run's results; a log of a run with other settings is refused.
     workers : int
         Checks at the same time.
+    log : Log or None
+        An open one in place of the options'.
 
     Raises
     ------
@@ -172,7 +187,7 @@ def open_gate(
         options.policy,
         budget=options.budget_of(horizon),
         verifier=Checks(),
-        log=options.log,
+        log=options.log if log is None else log,
         on_unavailable="pass",
         workers=workers,
         seed=options.seed,
@@ -204,5 +219,5 @@ def _count(text: str) -> int:
 
 def _policy(text: str) -> str:
     if text not in policy_names():
-        raise argparse.ArgumentTypeError(f"{text!r}: one of {', '.join(policy_names())}")
+        raise argparse.ArgumentTypeError(f"{text!r} is unknown: {choose(text, policy_names())}")
     return text

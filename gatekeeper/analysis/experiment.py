@@ -30,7 +30,7 @@ from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.student import student_interval
 from gatekeeper.types import FloatArray
 from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
-from gatekeeper.wording import counted, plural
+from gatekeeper.wording import choose, counted, plural
 
 __all__ = [
     "Comparison",
@@ -90,10 +90,9 @@ class Protocol:
         if not 0.0 <= self.signal_noise < np.inf:
             raise BadInputError(f"signal_noise={self.signal_noise!r}: must be at least 0")
         for name, choices in (("feedback", Feedback), ("label", Label)):
-            if getattr(self, name) not in get_args(choices):
-                raise BadInputError(
-                    f"{name}={getattr(self, name)!r}: choose one of {', '.join(get_args(choices))}"
-                )
+            value, known = getattr(self, name), get_args(choices)
+            if value not in known:
+                raise BadInputError(f"{name}={value!r}: {choose(value, known)}")
 
     @property
     def each_seed(self) -> range:

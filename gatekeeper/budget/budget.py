@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from gatekeeper.budget.groups import checked_caps
 from gatekeeper.errors import BadInputError
 from gatekeeper.types.values import as_number
+from gatekeeper.wording import choose
 
 __all__ = ["MOST", "TICKS", "Budget", "Unit"]
 
@@ -82,7 +83,7 @@ class Budget:
                 "to verify everything"
             )
         if self.unit not in get_args(Unit):
-            raise BadInputError(f"unit={self.unit!r}: choose one of {', '.join(get_args(Unit))}")
+            raise BadInputError(f"unit={self.unit!r}: {choose(self.unit, get_args(Unit))}")
         for name in ("total", "max_cost"):
             value = getattr(self, name)
             if value is not None and not (isfinite(value) and value * TICKS >= 1):

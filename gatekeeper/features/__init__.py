@@ -12,6 +12,7 @@ from gatekeeper.features.confidence import CONFIDENCE_PROMPT, stated_confidence
 from gatekeeper.features.margins import lowest_margin_at, margin_entropy, margin_tenth
 from gatekeeper.features.samples import with_agreement
 from gatekeeper.protocols import Feature
+from gatekeeper.wording import choose
 
 __all__ = [
     "BY_NAME",
@@ -65,9 +66,8 @@ def features_of(names: str) -> list[Feature]:
     found = [name for name in _listed(names) if not _is_agreement(name)]
     for name in found:
         if name not in BY_NAME:
-            raise BadInputError(
-                f"features={name!r}: choose from {', '.join(BY_NAME)}, {AGREEMENT}:N"
-            )
+            known = [*BY_NAME, f"{AGREEMENT}:N"]
+            raise BadInputError(f"features={name!r} is unknown: {choose(name, known)}")
     return [feature for name in found for feature in BY_NAME[name]]
 
 

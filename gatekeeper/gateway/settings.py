@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.wording import choose
 
 __all__ = ["ON_FAILED", "WAITS", "GatewaySettings", "OnFailed", "Wait"]
 
@@ -69,7 +70,7 @@ class GatewaySettings:
         for name, choices in (("wait", WAITS), ("on_failed", ON_FAILED)):
             if getattr(self, name) not in choices:
                 raise BadInputError(
-                    f"{name}={getattr(self, name)!r}: choose one of {', '.join(choices)}"
+                    f"{name}={getattr(self, name)!r}: {choose(getattr(self, name), choices)}"
                 )
 
     @property

@@ -20,6 +20,7 @@ import numpy as np
 from gatekeeper.errors import BadInputError
 from gatekeeper.paper import published
 from gatekeeper.types import FloatArray
+from gatekeeper.wording import choose
 
 __all__ = ["PARAMETERS", "SETTINGS", "STRATA", "Parameter", "Setting", "setting"]
 
@@ -181,9 +182,7 @@ PARAMETERS = (
 def setting(name: str) -> Setting:
     """The setting of that name. Raises BadInputError for an unknown one."""
     if name not in published.SETTINGS:
-        raise BadInputError(
-            f"setting={name!r} is unknown: choose one of {', '.join(published.SETTINGS)}"
-        )
+        raise BadInputError(f"setting={name!r} is unknown: {choose(name, published.SETTINGS)}")
     column = published.SETTINGS.index(name)
     return Setting(name, **{p.name: p.values[column] for p in PARAMETERS})
 

@@ -18,6 +18,7 @@ from gatekeeper.arguments import check_count
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.types import FloatArray
+from gatekeeper.wording import choose
 
 __all__ = ["STREAMS", "Recipe", "make_stream", "stream_names", "true_error_probability"]
 
@@ -113,7 +114,7 @@ def _recipe(name: str | Recipe) -> Recipe:
     if isinstance(name, Recipe):
         return name
     if name not in STREAMS:
-        raise BadInputError(f"name={name!r} is not a stream: choose one of {', '.join(STREAMS)}")
+        raise BadInputError(f"name={name!r} is not a stream: {choose(name, STREAMS)}")
     return STREAMS[name]
 
 

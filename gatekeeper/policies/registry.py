@@ -31,6 +31,8 @@ from gatekeeper.policies.split_conformal import SplitConformal
 from gatekeeper.policies.survey import Survey
 from gatekeeper.policies.threshold import Threshold
 from gatekeeper.protocols import Policy
+from gatekeeper.types.values import check_text
+from gatekeeper.wording import nearest
 
 __all__ = [
     "DEFAULT_POLICY",
@@ -83,6 +85,7 @@ def describe_policy(name: str) -> PolicyDescriptor:
     BadInputError
         The name is unknown.
     """
+    check_text("policy", name)
     for policy in (*BUILT_IN, Survey):
         if policy.name == name:
             return PolicyDescriptor.of(name, policy)
@@ -90,8 +93,10 @@ def describe_policy(name: str) -> PolicyDescriptor:
         return PolicyDescriptor.of(name, entry.load())
     only = {policy.name for policy in built_in() if policy.replay_only}
     live = ", ".join(known for known in replay_names() if known not in only)
+    near = nearest(name, replay_names())
     raise BadInputError(
-        f"policy {name!r} is unknown: choose one of {live}; in a replay also {', '.join(only)}"
+        f"policy {name!r:.80} is unknown: choose one of {live}; in a replay also {', '.join(only)}"
+        f"{near and f' ({near})'}"
     )
 
 

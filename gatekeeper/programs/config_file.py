@@ -13,13 +13,13 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.programs.log_argument import log_file
 from gatekeeper.programs.values import base_url, input_file
+from gatekeeper.wording import nearest
 
 __all__ = ["CONFIG", "Config", "RouteTable", "add_config_option", "read_config"]
 
@@ -157,8 +157,7 @@ def _names(arguments: Sequence[str]) -> list[str]:
 
 
 def _unknown(key: str, known: Collection[str], suggested: Collection[str]) -> BadInputError:
-    close = get_close_matches(key, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"choose of {', '.join(suggested)}"
+    hint = nearest(key, known) or f"choose of {', '.join(suggested)}"
     return BadInputError(f"unknown: {hint}")
 
 

@@ -10,13 +10,13 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.programs.config_file import CONFIG, Config, read_config
 from gatekeeper.programs.values import named_file
+from gatekeeper.wording import choose, nearest
 
 __all__ = ["Parser"]
 
@@ -90,7 +90,7 @@ class Parser(argparse.ArgumentParser):
         text = f"{value!r} is unknown"
         if isinstance(action, argparse._SubParsersAction):
             self.error(f"{action.metavar} {text}{_did_you_mean(str(value), choices)}")
-        raise argparse.ArgumentError(action, f"{text}: choose one of {', '.join(choices)}")
+        raise argparse.ArgumentError(action, f"{text}: {choose(value, choices)}")
 
 
 class _Help(argparse.HelpFormatter):
@@ -107,5 +107,5 @@ class _Help(argparse.HelpFormatter):
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    close = get_close_matches(word, list(known), n=1)
-    return f": did you mean {close[0]!r}?" if close else ""
+    near = nearest(word, known)
+    return f": {near}" if near else ""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.verifiers import ByKind, make_verifier, verifier_names
+from gatekeeper.wording import choose
 
 __all__ = ["verifier_of", "verifiers_by_kind"]
 
@@ -47,5 +48,5 @@ def verifiers_by_kind(
         others = {n for other, names in _BUILT_IN.items() if other != kind for n in names}
         fitting = [n for n in verifier_names() if n not in others]
         if name not in fitting:
-            raise BadInputError(f"{_OPTIONS[kind]} {name!r}: choose one of {', '.join(fitting)}")
+            raise BadInputError(f"{_OPTIONS[kind]} {name!r}: {choose(name, fitting)}")
     return {kind: str(name) for kind, name in chosen.items()}

@@ -144,7 +144,9 @@ def test_names_of_the_command_line() -> None:
     every = features_of(", ".join(BY_NAME))
     assert {feature.__name__ for feature in every} >= {"output_length", "margin_entropy", "parses"}
     assert features_of("") == []
-    with pytest.raises(BadInputError, match="features='lenght': choose from length, confidence"):
+    with pytest.raises(
+        BadInputError, match="features='lenght' is unknown: choose one of length, confidence"
+    ):
         features_of("margins,lenght")
     assert samples_of("length") == 0
     assert samples_of("length, agreement:4") == 4
