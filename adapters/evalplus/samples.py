@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +32,8 @@ class Dataset:
     Parameters
     ----------
     name : {"humaneval", "mbpp"}
+    limit : int or None
+        Only the first so many problems; None: all.
 
     Raises
     ------
@@ -38,7 +41,7 @@ class Dataset:
         If EvalPlus cannot load them.
     """
 
-    def __init__(self, name: Name) -> None:
+    def __init__(self, name: Name, *, limit: int | None = None) -> None:
         data, evaluate = evalplus_module("data"), evalplus_module("evaluate")
         self.name = name
         try:
@@ -55,6 +58,8 @@ class Dataset:
                 self.expected: dict[str, Any] = evaluate.get_groundtruth(
                     self.problems, self.hash, not_none
                 )
+                if limit is not None:  # EvalPlus caches the outputs of all
+                    self.problems = dict(islice(self.problems.items(), limit))
         except Exception as e:  # of a download or a file: EvalPlus documents none
             reason = " ".join(f"{type(e).__name__}: {e}".split())
             raise BadInputError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing, redirect_stdout
 from functools import partial
@@ -19,6 +20,9 @@ from gatekeeper.adapters.harness.gate import add_options, open_gate, options_of
 from gatekeeper.adapters.harness.report import Report, report_of
 from gatekeeper.analysis.score import score_as_json
 from gatekeeper.errors import BadInputError
+from gatekeeper.gate import VerificationGate
+from gatekeeper.log import Log
+from gatekeeper.programs.harness_plan import add_plan_options, print_harness_plan
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.values import (
     STDIN,
@@ -75,6 +79,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="JSONL (or .jsonl.gz) to write: the decision and the verdict for each "
         "sample; - is standard output",
     )
+    add_plan_options(parser, limited="problems of the data set")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     made = parser.add_argument_group("generation of the samples that the file lacks")
     made.add_argument("--model", metavar="NAME", help="name of the model at the endpoint")
@@ -101,7 +106,9 @@ def main(args: argparse.Namespace) -> int:
         raise BadInputError(f"--base-url {args.base_url} needs --model, the model's name there")
     if not (args.model or args.samples.exists()):
         raise BadInputError(f"--samples {args.samples} does not exist: --model generates it")
-    dataset = Dataset(args.dataset)
+    dataset = Dataset(args.dataset, limit=args.limit)
+    if args.dry_run:
+        return _dry_run(args, dataset)
     if args.model:
         from gatekeeper.adapters.evalplus.codegen import codegen
 
@@ -124,7 +131,8 @@ def main(args: argparse.Namespace) -> int:
             _write(out, results)
     theirs = results_file(args.samples)
     checked = all(result.verified for result in results)
-    if checked and args.sandbox == "evalplus" and not theirs.exists() and args.samples != STDIN:
+    whole = checked and args.limit is None  # EvalPlus takes such a file for all problems
+    if whole and args.sandbox == "evalplus" and not theirs.exists() and args.samples != STDIN:
         write_results(theirs, dataset, samples, results)
     with redirect_stdout(summary_stream(args.out)):
         if args.json:
@@ -148,13 +156,10 @@ def _gate(
         checker = SandboxChecker(
             dataset, args.sandbox, base_only=args.base_only, workers=args.workers
         )
-    settings = {"dataset": dataset.hash, "base_only": args.base_only, "sandbox": args.sandbox}
     results: list[GateResult] = []
     with (
         closing(checker),
-        open_gate(
-            options_of(args), horizon=len(samples), settings=settings, workers=args.workers
-        ) as gate,
+        _open_gate(args, dataset, len(samples)) as gate,
         progress("decide, check", len(samples)) as advance,
     ):
         for start in range(0, len(samples), BLOCK):
@@ -163,6 +168,32 @@ def _gate(
             results += gate.verify_batch(pairs)
             advance(len(block), "")
     return results
+
+
+def _open_gate(
+    args: argparse.Namespace, dataset: Dataset, samples: int, *, log: Log | None = None
+) -> VerificationGate:
+    settings = {"dataset": dataset.hash, "base_only": args.base_only, "sandbox": args.sandbox}
+    return open_gate(
+        options_of(args), horizon=samples, settings=settings, workers=args.workers, log=log
+    )
+
+
+def _dry_run(args: argparse.Namespace, dataset: Dataset) -> int:
+    """Print how many samples would be checked, those that the model would add included."""
+    there = read_samples(args.samples, dataset) if args.samples.exists() else []
+    count = len(there)
+    if args.model:
+        of = Counter(sample.task_id for sample in there)
+        count += sum(max(args.n_samples - of[problem], 0) for problem in dataset.problems)
+    print_harness_plan(
+        count,
+        options_of(args),
+        lambda log: _open_gate(args, dataset, count, log=log),
+        noun="sample",
+        as_json=args.json,
+    )
+    return 0
 
 
 def _scores(

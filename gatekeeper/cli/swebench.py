@@ -20,6 +20,9 @@ from gatekeeper.adapters.swebench.predictions import Prediction, fingerprint, re
 from gatekeeper.adapters.swebench.reports import EMPTY, Recorded, counts
 from gatekeeper.adapters.swebench.scores import resolve_rate
 from gatekeeper.errors import BadInputError
+from gatekeeper.gate import VerificationGate
+from gatekeeper.log import Log
+from gatekeeper.programs.harness_plan import add_plan_options, print_harness_plan
 from gatekeeper.programs.interrupt import set_interrupt_message
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.standard_output import result_alone
@@ -76,6 +79,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="JSONL (or .jsonl.gz) to write: the decision and the verdict for each instance with "
         "a patch; - is standard output",
     )
+    add_plan_options(parser, limited="predictions of the file")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     run = parser.add_argument_group("evaluation, with --dataset")
     run.add_argument("--split", default="test", help="of the data set (default: %(default)s)")
@@ -103,9 +107,19 @@ def main(args: argparse.Namespace) -> int:
     if args.out is not None:
         check_output("--out", args.out, source=args.predictions)
     options = options_of(args)
-    predictions = read_predictions(args.predictions)
+    predictions = read_predictions(args.predictions)[: args.limit]
     if not any(p.patch for p in predictions):
         raise BadInputError(f"{args.predictions}: every patch is empty, so that none is resolved")
+    if args.dry_run:
+        patched = sum(bool(p.patch) for p in predictions)
+        print_harness_plan(
+            patched,
+            options,
+            lambda log: _open_gate(args, options, predictions, log=log),
+            noun="prediction",
+            as_json=args.json,
+        )
+        return 0
     with result_alone(), _source(args, predictions) as source:  # SWE-bench prints
         results = _gate(args, options, predictions, source)
         notes = _notes(source, predictions, results)
@@ -149,14 +163,11 @@ def _gate(
 ) -> list[GateResult]:
     """The results of all predictions with a patch."""
     patched = [p for p in predictions if p.patch]
-    settings: dict[str, Any] = {"predictions": fingerprint(predictions)}
-    if args.reports is None:
-        settings |= {"dataset": args.dataset, "split": args.split, "timeout": args.timeout}
-        if options.log is not None:
-            set_interrupt_message("; the same command continues")
+    if args.reports is None and options.log is not None:
+        set_interrupt_message("; the same command continues")
     results: list[GateResult] = []
     with (
-        open_gate(options, horizon=len(patched), settings=settings, workers=args.workers) as gate,
+        _open_gate(args, options, predictions) as gate,
         progress("decide, evaluate", len(patched)) as advance,
     ):
         evaluated = count(1)
@@ -178,6 +189,20 @@ def _gate(
     return results
 
 
+def _open_gate(
+    args: argparse.Namespace,
+    options: GateOptions,
+    predictions: Sequence[Prediction],
+    *,
+    log: Log | None = None,
+) -> VerificationGate:
+    settings: dict[str, Any] = {"predictions": fingerprint(predictions)}
+    if args.reports is None:
+        settings |= {"dataset": args.dataset, "split": args.split, "timeout": args.timeout}
+    patched = sum(bool(p.patch) for p in predictions)
+    return open_gate(options, horizon=patched, settings=settings, workers=args.workers, log=log)
+
+
 def _notes(
     source: Evaluation | Recorded,
     predictions: Sequence[Prediction],
@@ -189,7 +214,7 @@ def _notes(
     notes = []
     if absent := source.total - len(predictions):
         notes.append(
-            "Without a prediction, and not counted: "
+            "Without a prediction among these, and not counted: "
             f"{absent} of {counted(source.total, 'instance')}."
         )
     if all(result.decision.verify for result in results):

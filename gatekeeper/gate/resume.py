@@ -14,7 +14,7 @@ from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.state import GateState, OnDrift
 from gatekeeper.log import Decided, FingerprintChanged, JointLog, Log
 
-__all__ = ["check_settings", "differences", "resume"]
+__all__ = ["check_same", "check_settings", "resume"]
 
 
 def check_settings(log: Log, settings: Mapping[str, Mapping[str, Any]]) -> None:
@@ -34,7 +34,14 @@ def check_settings(log: Log, settings: Mapping[str, Mapping[str, Any]]) -> None:
     """
     if isinstance(log, JointLog) or not any(isinstance(e, Decided) for e in log.events()):
         log.configure(settings)
-    if found := differences(log.settings(), settings):
+    check_same(log.settings(), settings)
+
+
+def check_same(
+    stored: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Raise LogMismatchError if a log's settings and a gate's differ."""
+    if found := _differences(stored, settings):
         listed = "; ".join(map(str, found))
         raise LogMismatchError(
             f"the log was written with {listed}: use the same settings to continue, or a new log",
@@ -42,7 +49,7 @@ def check_settings(log: Log, settings: Mapping[str, Mapping[str, Any]]) -> None:
         )
 
 
-def differences(
+def _differences(
     stored: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Mapping[str, Any]]
 ) -> list[SettingDifference]:
     """In which settings a log and a gate differ.

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import floor
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from gatekeeper.budget import Budget
-from gatekeeper.io.tasks import Task
-from gatekeeper.log.run import Run
-from gatekeeper.programs.run_options import RunOptions
+from gatekeeper.gate import VerificationGate
+from gatekeeper.gate.resume import check_same
+from gatekeeper.log import Log, MemoryLog, PostgresRun
+from gatekeeper.log.opening import log_exists
+from gatekeeper.log.run import Run, read_run
 from gatekeeper.wording import counted, plural
 
-__all__ = ["RunPlan", "print_plan"]
+__all__ = ["Planned", "RunPlan", "print_plan", "run_to_continue"]
+
+
+class Planned(Protocol):
+    """The options of a run that its plan depends on: `RunOptions`, `GateOptions`."""
+
+    @property
+    def goal(self) -> str: ...
+
+    @property
+    def warmup(self) -> int: ...
+
+    @property
+    def log(self) -> Path | PostgresRun | None: ...
+
+    def budget_text(self) -> str:
+        """The budget, as a user gave it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +47,24 @@ class RunPlan:
         Outputs that are in the log already.
     budget : Budget
         Budget of a run of so many tasks.
-    options : RunOptions
+    options : RunOptions or GateOptions
+    noun : str
+        What a task is: "task", "sample".
     """
 
     tasks: int
     known: int
     budget: Budget
-    options: RunOptions
+    options: Planned
+    noun: str = "task"
 
     @property
     def warmup(self) -> int:
         """How many come first and are all verified."""
         total = self.budget.total
         capped = total is not None and self.budget.unit == "verifications"
+        if self.options.goal == "score":
+            return 0
         return min(self.tasks, self.options.warmup, *([floor(total)] if capped and total else []))
 
     @property
@@ -68,14 +91,16 @@ class RunPlan:
         given = self.options.budget_text()
         if later is not None and warmup + later == tasks:
             why = f"--warmup {self.options.warmup}" if not rest else given
-            text = f"{counted(tasks, 'task')}, all of them verified ({why})"
+            text = f"{counted(tasks, self.noun)}, all of them verified ({why})"
         elif self.options.goal == "score":
             most = "as many as the seconds allow" if later is None else f"{later}"
             are = plural(later or 0, "is", "are")
-            text = f"{counted(tasks, 'task')}: {most} of them {are} drawn at random ({given})"
+            text = f"{counted(tasks, self.noun)}: {most} of them {are} drawn at random ({given})"
         else:
             are = plural(warmup, "is", "are")
-            first = f"{counted(tasks, 'task')}: the first {warmup} {are} verified to warm up, then"
+            first = (
+                f"{counted(tasks, self.noun)}: the first {warmup} {are} verified to warm up, then"
+            )
             if later is None:
                 text = f"{first} as many of the other {rest} as the seconds allow ({given})"
             else:
@@ -84,28 +109,61 @@ class RunPlan:
         return f"{text}; {known}" if self.known else text
 
 
+def run_to_continue(
+    log: Path | PostgresRun | None, gate_with: Callable[[Log], VerificationGate]
+) -> Run | None:
+    """What the log has, which is only read; None if there is no log yet.
+
+    Parameters
+    ----------
+    log : path, PostgresRun or None
+    gate_with : callable
+        Makes the gate that would continue it, with a log in memory.
+
+    Raises
+    ------
+    LogMismatchError
+        If the log was written with other settings.
+    """
+    run = None if log is None or not log_exists(log) else read_run(log)
+    asked = MemoryLog()
+    with gate_with(asked):
+        pass
+    if run is not None and run.outputs:
+        check_same(run.settings, asked.settings())
+    return run
+
+
 def print_plan(
-    plan: RunPlan, tasks: Sequence[Task], run: Run | None, max_seconds: float | None
+    plan: RunPlan,
+    run: Run | None,
+    *,
+    kinds: Mapping[str, int] | None = None,
+    max_seconds: float | None = None,
+    as_json: bool = False,
 ) -> None:
     """Print what `--dry-run` does.
 
     Parameters
     ----------
     plan : RunPlan
-    tasks : sequence of Task
     run : Run or None
         What the log has.
+    kinds : mapping or None
+        How many tasks there are of each kind, for a run that generates the answers.
     max_seconds : float or None
         The most that one verification takes, where the verifiers declare it.
+    as_json : bool
+        For programs.
     """
     outcomes = [] if run is None else [r.outcome for r in run.results.values() if r.outcome]
     mean = sum(o.seconds for o in outcomes) / len(outcomes) if outcomes else None
     to_verify = max(plan.most - len(outcomes), 0)
     found: dict[str, Any] = {
-        "tasks": plan.tasks,
-        "kinds": dict(Counter(str(task["kind"]) for task in tasks)),
+        f"{plan.noun}s": plan.tasks,
+        **({} if kinds is None else {"kinds": kinds}),
         "answered": plan.known,
-        "to_generate": plan.tasks - plan.known,
+        **({} if kinds is None else {"to_generate": plan.tasks - plan.known}),
         "warmup": plan.warmup,
         "after_warmup_at_most": plan.later,
         "verified": len(outcomes),
@@ -113,12 +171,13 @@ def print_plan(
         "seconds_each": mean,
         "seconds_each_at_most": max_seconds,
     }
-    if plan.options.json:
+    if as_json:
         print(json.dumps(found, indent=2))
         return
-    kinds = ", ".join(f"{count} {kind}" for kind, count in found["kinds"].items())
     print(f"{plan}.")
-    print(f"Tasks: {kinds}. To generate: {counted(found['to_generate'], 'answer')}.")
+    if kinds is not None:
+        of_kinds = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        print(f"Tasks: {of_kinds}. To generate: {counted(found['to_generate'], 'answer')}.")
     text = f"To verify: at most {to_verify}"
     if outcomes:
         text += f", beside the {len(outcomes)} that the log has"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -18,7 +19,6 @@ from gatekeeper.budget.groups import MODEL, groups_of
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError, LogMismatchError
 from gatekeeper.features import features_of, samples_of
 from gatekeeper.gate import VerificationGate
-from gatekeeper.gate.resume import differences
 from gatekeeper.gate.runner import (
     BLOCK,
     Generate,
@@ -30,14 +30,12 @@ from gatekeeper.gate.runner import (
 from gatekeeper.gate.shared_runner import run_shared_tasks
 from gatekeeper.io.records import records_of_log
 from gatekeeper.io.tasks import Task
-from gatekeeper.log import Log, MemoryLog, PostgresRun
-from gatekeeper.log.opening import log_exists
-from gatekeeper.log.run import read_run
+from gatekeeper.log import Log, PostgresRun
 from gatekeeper.programs.interrupt import set_interrupt_message
 from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.run_options import RunOptions
-from gatekeeper.programs.run_plan import RunPlan, print_plan
+from gatekeeper.programs.run_plan import RunPlan, print_plan, run_to_continue
 from gatekeeper.programs.run_report import RunReport
 from gatekeeper.programs.standard_output import result_alone
 from gatekeeper.programs.task_cluster import on_cluster
@@ -195,15 +193,19 @@ def _gate(
 
 def _dry_run(tasks: Sequence[Task], budget: Budget, verifier: ByKind, options: RunOptions) -> int:
     """Print the plan; the settings are checked against the log, which is only read."""
-    run = None if options.log is None or not log_exists(options.log) else read_run(options.log)
-    asked = MemoryLog()
-    with _gate(tasks, budget, verifier, options, log=asked):
-        pass
-    found = differences(run.settings, asked.settings()) if run is not None and run.outputs else []
-    if found:
-        raise BadInputError(mismatch_text(options.log, LogMismatchError("", found)))
-    known = 0 if run is None else len(run.outputs)
-    print_plan(RunPlan(len(tasks), known, budget, options), tasks, run, verifier.max_seconds)
+    try:
+        run = run_to_continue(
+            options.log, lambda log: _gate(tasks, budget, verifier, options, log=log)
+        )
+    except LogMismatchError as e:
+        raise BadInputError(mismatch_text(options.log, e)) from e
+    print_plan(
+        RunPlan(len(tasks), 0 if run is None else len(run.outputs), budget, options),
+        run,
+        kinds=dict(Counter(str(task["kind"]) for task in tasks)),
+        max_seconds=verifier.max_seconds,
+        as_json=options.json,
+    )
     return 0
 
 

@@ -309,3 +309,23 @@ def test_without_swebench_the_extra_is_named(
     words = ["--predictions", "predictions.jsonl", "--dataset", "verified"]
     assert main(["swebench", *words]) == 2
     assert "extra swebench" in capsys.readouterr().err
+
+
+def test_a_dry_run_of_a_part_says_what_the_run_does(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It writes nothing; the run with the same options checks as many, and its log is read."""
+    part = ("--limit", "40", "--budget", "0.5", "--log", "run.db")
+    patched = sum(bool(p.patch) for p in read_predictions("predictions.jsonl")[:40])
+    code, plan = run(capsys, *part, "--dry-run")
+    assert (code, plan["predictions"], plan["answered"]) == (0, patched, 0)
+    assert not Path("run.db").exists()
+    assert "to_generate" not in plan
+    code, _ = run(capsys, *part)
+    assert code < 2
+    code, after = run(capsys, *part, "--dry-run")
+    assert (code, after["answered"]) == (0, patched)
+    assert 0 < after["verified"] <= plan["to_verify_at_most"]
+    code, error = run(capsys, "--limit", "30", *part[2:], "--dry-run")
+    assert code == 2
+    assert "the log was written with" in error
