@@ -84,7 +84,7 @@ class GateOptions:
 
     def budget_text(self) -> str:
         """The budget, as a user gave it."""
-        share = USUAL_SHARE if self.total is None and self.budget is None else self.budget
+        share = DEFAULT_FRACTION if self.total is None and self.budget is None else self.budget
         given = {"--budget": share, "--total": self.total}
         return ", ".join(f"{name} {value:g}" for name, value in given.items() if value is not None)
 

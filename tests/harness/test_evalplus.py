@@ -201,6 +201,24 @@ def outcomes(place: Path) -> int:
         return 0
 
 
+def test_a_part_of_the_problems_and_its_plan(place: Path) -> None:
+    """`--dry-run` writes nothing; `--limit` checks the first problems, and leaves EvalPlus's file
+    of results to a run of all."""
+    before = sorted(place.iterdir())
+    part = [*command(WHOLE), "--limit", "20", "--json"]
+    planned = run(place, [*part, "--dry-run"])
+    assert planned.returncode == 0, planned.stderr[-3000:]
+    assert sorted({*place.iterdir()} - {place / "cache"}) == before
+    plan = json.loads(planned.stdout)
+    assert (plan["samples"], plan["to_verify_at_most"]) == (20, 20)
+    done = run(place, part)
+    assert done.returncode == 0, done.stderr[-3000:]
+    first = [line["task_id"] for line in read_jsonl(place / "samples.jsonl", dict)][:20]
+    checked = [line["id"] for line in read_jsonl(place / "verdicts.jsonl", dict)]
+    assert checked == [f"{task}/0" for task in first]
+    assert not (place / "samples_eval_results.json").exists()
+
+
 def test_folders_and_unequal_samples_of_mbpp(place: Path) -> None:
     """pass@k as EvalPlus prints it, of a folder; a part of it holds that in its intervals."""
     solutions = list(read_jsonl(place / "samples.jsonl", dict))[:8]
