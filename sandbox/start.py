@@ -25,9 +25,9 @@ _PACKAGES = ("gatekeeper", "gatekeeper.sandbox", "gatekeeper.sandbox.inside")
 _MODULES = (
     "wire",
     "nodes",
-    "library_values",
     "operations",
     "places",
+    "library_values",
     "loans",
     "codec",
     "decoding",

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from gatekeeper.sandbox.inside.places import viewed
 from gatekeeper.sandbox.inside.wire import (
     MAX_BYTES,
     MAX_FIELDS,
@@ -72,6 +73,7 @@ def _from_text(text: str) -> decimal.Decimal:
     return decimal.Decimal(text)
 
 
+_DICTS = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
 _NUMBERS = re.compile(r"[<>|][biufcSUmM]\d{1,9}(\[\w{1,3}\])?")  # dtypes that hold no objects
 
 
@@ -109,6 +111,17 @@ def _of(part: type, build: Callable[..., Any]) -> Callable[..., Any]:
         return build(first, *others)
 
     return checked
+
+
+def _view(name: str) -> Callable[[Any], Any]:
+    """How to make a view of a dict."""
+
+    def made(shown: Any) -> Any:
+        if type(shown) not in _DICTS:
+            raise MalformedError(f"a view of {type(shown).__name__}")
+        return getattr(shown, name)()
+
+    return made
 
 
 def _from_names(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
@@ -149,13 +162,9 @@ _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., An
         lambda v: (list(collections.deque.__iter__(v)), v.maxlen),
         _of(list, collections.deque),
     ),
-    "keys": (type({}.keys()), lambda v: (dict.fromkeys(v),), _of(dict, dict.keys)),
-    "items": (type({}.items()), lambda v: (dict(v),), _of(dict, dict.items)),
-    "values": (
-        type({}.values()),
-        lambda v: (list(v),),
-        _of(list, lambda v: dict(enumerate(v)).values()),
-    ),
+    "keys": (type({}.keys()), lambda v: (viewed(v),), _view("keys")),
+    "items": (type({}.items()), lambda v: (viewed(v),), _view("items")),
+    "values": (type({}.values()), lambda v: (viewed(v),), _view("values")),
     "path": (pathlib.PurePath, lambda v: (str(v),), _from_path),
     "datetime": (datetime.datetime, _moment, datetime.datetime),
     "date": (datetime.date, lambda v: (v.year, v.month, v.day), datetime.date),

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from gatekeeper.sandbox.inside.places import contents, differ, is_placed, refill
+from gatekeeper.sandbox.inside.places import contents, differ, held, is_placed, refill
 
 __all__ = ["Loans", "Sent"]
 
@@ -178,8 +178,8 @@ class Loans:
             if id(item) in seen or id(item) in self.numbers:
                 continue
             seen.add(id(item))
-            if issubclass(type(item), tuple):
-                more, parts = _measured(tuple(tuple.__iter__(item)))
+            if (inside := held(item)) is not None:
+                more, parts = _measured(tuple(inside))
                 size += more
                 todo += parts
             elif is_placed(item):
@@ -275,22 +275,22 @@ class Loans:
 
 
 class _Tuple:
-    """A tuple in a loan, and those of its items that have parts."""
+    """A tuple in a loan, or a view of a dict, and those of its items that have parts."""
 
     __slots__ = ("parts", "value")
 
-    def __init__(self, value: Any) -> None:
-        self.value, self.parts = value, _parts(tuple.__iter__(value))
+    def __init__(self, value: Any, inside: Iterable[Any]) -> None:
+        self.value, self.parts = value, _parts(inside)
 
 
 def _find_tuples(item: Any, found: dict[int, _Tuple]) -> None:
-    """Find an item, if it is a tuple, and the tuples in it."""
+    """Find an item, if it is a tuple or a view, and those in it."""
     todo = [item]
     while todo:
         part = todo.pop()
-        if issubclass(type(part), tuple) and id(part) not in found:
-            found[id(part)] = inside = _Tuple(part)
-            todo += inside.parts
+        if id(part) not in found and (inside := held(part)) is not None:
+            found[id(part)] = made = _Tuple(part, inside)
+            todo += made.parts
 
 
 def _count(item: Any) -> int:
@@ -310,7 +310,7 @@ def _measured(known: Any) -> tuple[int, list[Any]]:
 def _parts(items: Iterable[Any]) -> list[Any]:
     """Those of the items that are loans, or may have loans in them."""
     others = [item for item in items if type(item) not in _PLAIN]
-    return [item for item in others if issubclass(type(item), tuple) or is_placed(item)]
+    return [item for item in others if is_placed(item) or held(item) is not None]
 
 
 _SOME = _Loan([], 0)

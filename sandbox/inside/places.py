@@ -10,16 +10,19 @@ from __future__ import annotations
 import collections
 import itertools
 import operator
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from gc import get_referents
 from typing import Any
 
 from gatekeeper.sandbox.inside.operations import MUTABLE
 
-__all__ = ["Places", "contents", "differ", "is_placed", "refill"]
+__all__ = ["Places", "contents", "differ", "held", "is_placed", "refill", "viewed"]
 
 _KINDS = frozenset(MUTABLE)
 _LISTED = frozenset({list, set, collections.deque})
 _KEYS = frozenset({str, int, bytes, bool, float})
+_DICTS: tuple[Any, ...] = ({}, collections.OrderedDict())
+_VIEWS = frozenset(type(v) for d in _DICTS for v in (d.keys(), d.values(), d.items()))
 
 
 class Places(dict[int, Any]):
@@ -50,6 +53,20 @@ def is_placed(item: object) -> bool:
     """Whether an item is mutable data, which has a place."""
     kind = type(item)
     return kind in _KINDS or (kind.__module__ == "numpy" and kind.__name__ == "ndarray")
+
+
+def viewed(view: Any) -> Any:
+    """The dict of which a view shows the keys, values or items."""
+    (found,) = get_referents(view)
+    return found if is_placed(found) else dict(dict.items(found))
+
+
+def held(item: Any) -> Iterable[Any] | None:
+    """What a tuple, or a view of a dict, holds; None for anything else."""
+    kind = type(item)
+    if issubclass(kind, tuple):
+        return tuple.__iter__(item)
+    return get_referents(item) if kind in _VIEWS else None
 
 
 def contents(item: Any) -> Any:

@@ -630,3 +630,45 @@ for name, lie in {
             assert order(more) == more == [[3], [4]]
         """,
     )
+
+# --- views of a dict ---
+
+VIEWED = """
+from collections import Counter, OrderedDict, defaultdict
+class Names:
+    def __init__(self, kind):
+        self._found = {"dict": {}, "ordered": OrderedDict(), "counter": Counter(), "default": defaultdict(int)}[kind]
+    def keys(self):
+        return self._found.keys()
+    def shown(self):
+        return [(self._found.values(), {"all": self._found.items()})]
+    def add(self, name, number):
+        ADD
+    def first(self, view):
+        self._view = view
+    def again(self):
+        return list(self._view)
+"""
+forged(
+    "views of a dict that is changed later",
+    VIEWED.replace("ADD", "self._found['a'] = 1"),
+    VIEWED.replace("ADD", "self._found[name] = number"),
+    """
+    from solution import Names
+
+    def test_views():
+        for kind in ("dict", "ordered", "counter", "default"):
+            names = Names(kind)
+            keys = names.keys()
+            values, pairs = names.shown()[0]
+            names.add("a", 1)
+            assert list(keys) == ["a"] and list(values) == [1]
+            names.add("b", 2)
+            assert "b" in keys and len(keys) == 2 and 2 in values
+            assert list(pairs["all"]) == [("a", 1), ("b", 2)]
+            own = {1: 2}
+            names.first(own.keys())
+            own[3] = 4
+            assert names.again() == [1, 3]
+    """,
+)

@@ -311,3 +311,55 @@ for name, test in {
     """,
 }.items():
     forged(f"no test, {name}", "def f(x):\n    return 2 * x\n", SQUARE, test)
+
+# --- a test that the candidate gets, and that others call, too ---
+
+for name, test in {
+    "a method that another calls": """
+        import unittest
+        from solution import f, wrap
+
+        class TestF(unittest.TestCase):
+            @wrap
+            def test_one(self, n=3):
+                self.assertEqual(f(n), n * n)
+            def test_more(self):
+                self.test_one(4)
+                self.test_one(n=5)
+    """,
+    "a function with a helper that asserts": """
+        from solution import f, wrap
+
+        def same(n):
+            assert f(n) == n * n
+        @wrap
+        def check_f(n=3):
+            same(n)
+        def test_f():
+            for n in (3, 4):
+                check_f(n)
+    """,
+}.items():
+    forged(
+        f"called with arguments, {name}",
+        "import functools\ndef wrap(test):\n    @functools.wraps(test)\n    def run(*own, n=3):\n        if own[-1:] not in ((4,), (5,)) and n == 3:\n            return test(*own)\n    return run\ndef f(x):\n    return 9\n",
+        WRAPS + SQUARE,
+        test,
+        verdicts=["infra_error"],
+        right=["infra_error"],
+    )
+right(
+    "a function named as a test, which the candidate's decorates, and tests call (not pytest's)",
+    "def trace(function):\n    def run(*a):\n        run.calls += 1\n        return function(*a)\n    run.calls = 0\n    return run\n",
+    """
+    from solution import trace
+
+    @trace
+    def test_function(x):
+        return 2 * x
+
+    def test_trace():
+        assert test_function(2) == 4 and test_function(3) == 6
+        assert test_function.calls == 2
+    """,
+)
