@@ -58,7 +58,12 @@ def is_placed(item: object) -> bool:
 def viewed(view: Any) -> Any:
     """The dict of which a view shows the keys, values or items."""
     (found,) = get_referents(view)
-    return found if is_placed(found) else dict(dict.items(found))
+    if is_placed(found):
+        return found
+    # The order of an OrderedDict is not that of the dict below it.
+    ordered = issubclass(type(found), collections.OrderedDict)
+    base: Any = collections.OrderedDict if ordered else dict
+    return base(base.items(found))
 
 
 def held(item: Any) -> Iterable[Any] | None:

@@ -349,17 +349,17 @@ for name, test in {
         right=["infra_error"],
     )
 right(
-    "a function named as a test, which the candidate's decorates, and tests call (not pytest's)",
+    "a function named as a check, which the candidate's decorates, and tests call",
     "def trace(function):\n    def run(*a):\n        run.calls += 1\n        return function(*a)\n    run.calls = 0\n    return run\n",
     """
     from solution import trace
 
     @trace
-    def test_function(x):
+    def check_function(x):
         return 2 * x
 
     def test_trace():
-        assert test_function(2) == 4 and test_function(3) == 6
-        assert test_function.calls == 2
+        assert check_function(2) == 4 and check_function(3) == 6
+        assert check_function.calls == 2
     """,
 )
