@@ -126,18 +126,30 @@ class References:
 
     # Exceptions
 
-    def exception_chain(self, kind: type[BaseException]) -> list[tuple[str, str, int]]:
-        """An exception's class and its bases: module, name, number (negative: the other side's)."""
+    def exception_chain(self, kind: type[BaseException]) -> list[tuple[Any, ...]]:
+        """An exception's class and those below it, each after what extends it.
+
+        Of each: module, name, number (negative: the other side's), and the places of its bases.
+        """
         theirs = {id(made): -n for n, made in [*self._theirs.items()] if isinstance(made, type)}
+        chain = [c for c in type.mro(kind) if issubclass(c, BaseException)]
+        places = {id(c): n for n, c in enumerate(chain)}
         return [
-            (str(c.__module__), str(c.__qualname__), theirs.get(id(c)) or self.export(c))
-            for c in type.mro(kind)
-            if issubclass(c, BaseException)
+            (
+                str(c.__module__),
+                str(c.__qualname__),
+                theirs.get(id(c)) or self.export(c),
+                tuple(places[id(base)] for base in c.__bases__ if id(base) in places),
+            )
+            for c in chain
         ]
 
-    def exception_class(self, classes: Sequence[Sequence[Any]]) -> type[BaseException]:
-        """A class of ours to catch their exception by: the same where both sides have it."""
-        module, name, number = classes[0]
+    def exception_class(self, classes: Sequence[Sequence[Any]], at: int = 0) -> Any:
+        """A class of ours to catch their exception by: the same where both sides have it.
+
+        `classes` are as of `exception_chain`, `at` the place of the one to make.
+        """
+        module, name, number, places = classes[at]
         if number < 0:
             own = self._owned[-number - 1]
             if isinstance(own, type) and issubclass(own, BaseException):
@@ -149,14 +161,15 @@ class References:
             return shared
         made = self._theirs.get(number)
         if not (isinstance(made, type) and issubclass(made, BaseException)):
-            base = self.exception_class(classes[1:]) if len(classes) > 1 else Exception
+            bases = [self.exception_class(classes, place) for place in places if place > at]
             plain = str(name).rpartition(".")[2]
-            made = self._theirs[number] = self._new_exception(plain, base)
+            made = self._new_exception(plain, tuple(dict.fromkeys(bases)) or (Exception,))
+            self._theirs[number] = made
         return made
 
-    def _new_exception(self, name: str, base: type[BaseException]) -> type[BaseException]:
+    def _new_exception(self, name: str, bases: tuple[type[BaseException], ...]) -> Any:
         """A class of ours for exceptions of theirs."""
-        return type(name, (base,), EXCEPTION)
+        return type(name, bases, EXCEPTION)
 
     def _error_parts(self, error: BaseException) -> Any:
         """(classes, arguments, attributes, number, text) of an exception.
@@ -192,7 +205,7 @@ class References:
         if type(number) is int and number < 0 and (own := self._own_error(-number)) is not None:
             return own
         kind = self.exception_class([tuple(c) for c in classes])
-        error = kind.__new__(kind, *arguments)
+        error: BaseException = kind.__new__(kind, *arguments)
         # Python's own classes need it: CPython reads fields of a StopIteration that only `__init__`
         # sets. The meaning of arguments of other classes is unknown.
         if type(kind.__init__) is types.WrapperDescriptorType:

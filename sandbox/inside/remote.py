@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import sys
@@ -232,10 +233,11 @@ class JudgePeer(Peer):
             return None
         return operations[operation](target, *arguments, **keywords)
 
-    def _new_exception(self, name: str, base: type[BaseException]) -> type[BaseException]:
-        """A class whose instances the candidate makes, and whose attributes it is asked for."""
+    @functools.cached_property
+    def _exceptions(self) -> Any:
+        """The class of classes whose instances the candidate makes, and that it is asked about."""
 
-        class Meta(type(base)):  # type: ignore[misc]
+        class Meta(type):
             def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
                 return self.ask("call", cls, *arguments, **keywords)
 
@@ -244,7 +246,10 @@ class JudgePeer(Peer):
                     raise AttributeError(attribute)
                 return self.ask("get", cls, attribute)
 
-        return types.new_class(name, (base,), {"metaclass": Meta}, lambda n: n.update(EXCEPTION))
+        return Meta
+
+    def _new_exception(self, name: str, bases: tuple[type[BaseException], ...]) -> Any:
+        return self._exceptions(name, bases, EXCEPTION)
 
     def _own_error(self, number: int) -> BaseException | None:
         own = super()._own_error(number)

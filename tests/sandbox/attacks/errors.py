@@ -235,3 +235,61 @@ right(
         assert as_dict(Point(0, 2)) == {"y": 2}
     """,
 )
+
+# --- classes with several bases ---
+
+BASES = """
+class AppError(Exception):
+    code = 500
+class NotFound(AppError, LookupError):
+    code = 404
+class Both(NotFound, ValueError):
+    pass
+def find(key):
+    raise {"app": AppError, "not": NotFound, "both": Both}[key](key)
+"""
+forged(
+    "an exception with several bases",
+    BASES.replace("NotFound(AppError, LookupError)", "NotFound(AppError)"),
+    BASES,
+    """
+    from solution import AppError, Both, NotFound, find
+
+    def test_bases():
+        for key, kinds, others in (
+            ("app", (AppError,), (LookupError, ValueError)),
+            ("not", (AppError, NotFound, LookupError), (ValueError,)),
+            ("both", (AppError, NotFound, LookupError, ValueError), (TypeError,)),
+        ):
+            try:
+                find(key)
+            except Exception as error:
+                assert all(isinstance(error, kind) for kind in kinds)
+                assert not any(isinstance(error, kind) for kind in others)
+                assert error.args == (key,)
+            else:
+                assert False
+        assert NotFound.__bases__ == (AppError, LookupError)
+        assert not issubclass(AppError, LookupError) and Both("x").code == 404
+    """,
+)
+forged(
+    "a class that gets the bases of one that extends it",
+    BASES.replace("class AppError(Exception)", "class AppError(LookupError)"),
+    BASES,
+    """
+    from solution import find
+
+    def test_bases():
+        try:
+            find("not")
+        except LookupError as error:
+            assert error.code == 404
+        try:
+            find("app")
+        except LookupError:
+            assert False
+        except Exception as error:
+            assert error.code == 500
+    """,
+)
