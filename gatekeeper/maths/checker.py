@@ -66,8 +66,8 @@ class MathChecker:
             if find_spec(package) is None:
                 raise MissingDependencyError(package, extra="math", needed_for="MathChecker")
         size = workers if workers is not None else max(1, min(4, (os.cpu_count() or 1) - 1))
-        if size < 1:
-            raise BadInputError(f"{workers=!r}: give at least one worker")
+        if not isinstance(size, int) or size < 1:
+            raise BadInputError(f"{workers=!r}: give at least one worker, as a whole number")
         if not 0 < soft_limit < hard_limit:
             raise BadInputError(f"{soft_limit=!r}, {hard_limit=!r}: need 0 < soft < hard, seconds")
         if memory_mb < 256:

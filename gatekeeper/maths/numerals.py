@@ -101,6 +101,8 @@ def in_words(text: str) -> str:
         count = _CARDINALS.get(mixed[2]) or int(mixed[2])
         unit = rf"\text{{{mixed[4]}}}" if mixed[4] else ""
         return rf"{mixed[1]}\frac{{{count}}}{{{_PARTS[mixed[3]]}}}{unit}"
+    if text in (r"\text{a dozen}", r"a\text{dozen}"):
+        return "12"
     text = _APPROXIMATE.sub(r"\\text{", text)
     if not _IN_WORDS.fullmatch(text):
         return text

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gatekeeper.maths.vocabulary import NEGATIONS, WORDS
+from gatekeeper.maths.vocabulary import NEGATIONS, TENTATIVE, WORDS
 
 __all__ = ["arrangements", "in_symbols"]
 
 Replacement = str | Callable[[re.Match[str]], str]
 
 # The words after which a number is not the answer: "the value is not", "it is more than".
-_NO_NEGATION = rf"(?![^}}]*\b(?:{NEGATIONS})\b)"
+_NO_NEGATION = rf"(?![^}}]*\b(?:{NEGATIONS}|{TENTATIVE})\b)"
+_NO_NEGATED_LABEL = rf"(?![^}}:]*\b(?:{NEGATIONS}|{TENTATIVE})\b[^}}:]*:)"
 
 _ARGUMENT = (  # of a function
     r"\((?:[^()]|\([^()]*\))*\)|(?:\\frac\{[^{}]*\}\{[^{}]*\}|\d+(?:\.\d+)?|\\[a-z]+\s?|/"
@@ -128,7 +129,7 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
     ),
     (
         r"\text{",
-        re.compile(r"\A\\text\{[a-z][a-z ]+: (?=[^}:]+\}\Z)"),
+        re.compile(rf"\A\\text\{{{_NO_NEGATED_LABEL}[a-z][a-z ]+: (?=[^}}:]+\}}\Z)"),
         r"\\text{",
     ),  # domain: all reals
     (  # the answer is east

@@ -107,6 +107,8 @@ class ScalarComparer:
             (y, unit_y) = (y, unit_y) if unit_y else units.without(unit_x, y)
         if (unit_x or unit_y) and units.is_doubtful(unit_x, unit_y):
             return None
+        if not (units.is_neutral((x, unit_x), unit_y) and units.is_neutral((y, unit_y), unit_x)):
+            return every((self._values(x, y), None))  # 18 too many
         radians = units.RADIAN in (unit_x, unit_y) or r"\pi" in (x + y)
         if units.DEGREE in (unit_x, unit_y) and unit_x != unit_y and radians:
             return self.algebra(*(_radians(v, u) for v, u in ((x, unit_x), (y, unit_y))))

@@ -12,9 +12,11 @@ from gatekeeper.maths.vocabulary import (
     FUNCTIONS,
     MATRIX,
     PARTICLES,
+    REJECTED,
     SAME,
     SIZED,
     SPACING,
+    TENTATIVE,
     TEXT,
     WORDS,
 )
@@ -36,7 +38,8 @@ _RAISED_ORDINALS = {r"\text{st}", r"\text{nd}", r"\text{rd}", r"\text{th}"}
 _EXCLAIMED = re.compile(r"\\text\{[^{}]{2,}\}")
 _SPACE = re.compile(rf"\s+|~|\\(?:{'|'.join(map(re.escape, sorted(SPACING)))})")
 _LABEL = re.compile(
-    r"(?i:(?!.*\b(?:not?|wrong|incorrect|except|without)\b))\s*[A-Za-z][A-Za-z ]+:\s*"
+    rf"(?i:(?!.*\b(?:not?|{'|'.join(REJECTED)}|{TENTATIVE}|except|without)\b))"
+    r"\s*[A-Za-z][A-Za-z ]+:\s*"
 )
 _BRACKETED = re.compile(r"[(\[][^()\[\]]*[)\]]|\\\{[^{}]*\\\}")
 _ONE_TEXT = re.compile(r"\\text\{[^{}]*\}")

@@ -92,6 +92,7 @@ _TRANSPOSED = re.compile(r"[(\[]([^()\[\]&]+,[^()\[\]&]+)[)\]]\^\{(?:T|\\top)\}"
 _OUTWARD = re.compile(  # ]0,1[, [0,1[
     r"(?:\A|(?<=\\cup))([\[\]])([^\[\],;]+[,;][^\[\],;]+)([\[\]])(?=\\cup|\Z)"
 )
+_LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")  # of a variable, not of a command
 _RELATION = re.compile(r"(<|>|\\leq(?![a-z])|\\geq(?![a-z]))\s?")
 _BUILDER = re.compile(rf"({_VARIABLE})(?:\\in\s?\\mathbb\{{R\}})?[|:](.+)", re.DOTALL)
 _FLIPPED = {"<": ">", ">": "<", r"\leq": r"\geq", r"\geq": r"\leq"}
@@ -104,6 +105,9 @@ def read(text: str) -> Node:
         joined = ",".join(_lines(system)).replace("&", "")
         return read(joined.replace(",=", "="))  # a chain of steps
     parts = split(text, _SEPARATORS)
+    if r"\mp" in text:
+        parts = [_with_plus_first(part) for part in parts]
+        text = parts[0] if len(parts) == 1 else text
     if len(parts) == 1 and (r"\pm" not in text or r"\{" in text):
         return _single(text)
     if units.is_sum(total := "".join(parts)):
@@ -149,6 +153,11 @@ def _both_signs(text: str) -> tuple[str, ...]:
         value = first + "".join(sign + part for sign, part in zip(signs, rest, strict=True))
         values.append(_tidy(value.replace(r"\mp", "-" if "+" in signs else "+")))
     return tuple(values)
+
+
+def _with_plus_first(text: str) -> str:
+    r"""A number with \mp alone has the values of \pm; in a formula their order counts."""
+    return text if r"\pm" in text or _LETTER.search(text) else text.replace(r"\mp", r"\pm")
 
 
 def _tidy(text: str) -> str:

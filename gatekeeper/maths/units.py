@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product, zip_longest
 
 from gatekeeper.maths import exact
+from gatekeeper.maths.counted import is_counted
 from gatekeeper.maths.vocabulary import COUNTS, DOUBTFUL, ORDINALS, PARTS, TENS
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "are_money",
     "in_letters",
     "is_doubtful",
+    "is_neutral",
     "is_sum",
     "spelled",
     "split",
@@ -38,12 +40,13 @@ __all__ = [
 class Unit:
     """`dimension` maps base dimensions to powers, sorted; `factor` converts to the base unit.
 
-    Words that are no known unit have no dimension.
+    Words that are no known unit have no dimension. `phrase` is the unit as written.
     """
 
     dimension: tuple[tuple[str, int], ...]
     factor: Fraction
     words: frozenset[str] = field(default=frozenset(), compare=False)
+    phrase: str = field(default="", compare=False)
 
 
 _BASE = {
@@ -197,6 +200,15 @@ def is_doubtful(x: Unit | None, y: Unit | None) -> bool:
     return not _DOUBTFUL.isdisjoint(mine ^ its)
 
 
+def is_neutral(quantity: Quantity, other: Unit | None) -> bool:
+    """Whether the unit is known, has no word beyond the other, or only says what is counted."""
+    value, unit = quantity
+    if unit is None or unit.dimension or unit.words <= (other.words if other else frozenset()):
+        return True
+    number = exact.value(value)
+    return is_counted(unit.phrase, is_one=number is not None and abs(number) <= 1)
+
+
 def is_sum(text: str) -> bool:
     """Whether the text adds quantities of one dimension, as 6 h 30 min does."""
     return _COMPOUND.fullmatch(text) is not None and split(text)[1] is not None
@@ -272,7 +284,7 @@ def _parse(suffix: str) -> Unit:
     plain = plain.replace(r"\cdot", " ").replace("per cent", "percent")
     plain = re.sub(r"\^\{(-?\d)\}", r"^\1", plain).replace("}", "")
     plain = re.sub(r"\band\s*$", "", plain).replace(".", "")  # 1 hour and 30 minutes
-    unknown = _unknown(plain)
+    unknown = replace(_unknown(plain), phrase=plain)
     factors: list[tuple[Unit, int]] = []
     sign = power = 1
     for word in re.findall(r"/|\^-?\d|[^\W\d_]+", plain):

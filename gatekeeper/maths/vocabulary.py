@@ -27,6 +27,7 @@ __all__ = [
     "SUBSCRIPT",
     "SUPERSCRIPT",
     "TENS",
+    "TENTATIVE",
     "TEXT",
     "WORDS",
 ]
@@ -120,6 +121,8 @@ CHANGES = (
 PRECISION = r"(?:the nearest|\S{1,9} (?:decimal|significant|d\.?p|s\.?f))\b"
 # What is said of a number that is no answer.
 REJECTED = ("wrong", "incorrect", "false", "untrue", "invalid", "extraneous", "rejected")
+# What names a number that is tried, and may be no answer.
+TENTATIVE = "guess(?:es)?|attempts?|tr(?:y|ies)|mistake|upper bound|lower bound"
 FUNCTIONS = _words(
     "arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc cis log exp sqrt ln"
 )
