@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gatekeeper.sandbox.inside.assertions import asserts
-from gatekeeper.sandbox.inside.nodes import names_test, walk
+from gatekeeper.sandbox.inside.nodes import FUNCTIONS, names_test, walk
 from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
 from gatekeeper.sandbox.inside.wrapped import wrapped
 from gatekeeper.sandbox.usage import (
@@ -28,7 +28,6 @@ from gatekeeper.sandbox.usage import (
 
 __all__ = ["problem_of"]
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _FILES = frozenset({"open", "tmp_path", "tmpdir", "tmp_path_factory", "TemporaryDirectory"})
 _PATHS = frozenset({"Path", "pathlib"})
 _FILE_CALLS = frozenset(
@@ -117,7 +116,7 @@ def _repeated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
     several |= {
         id(node)
         for node in nodes
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(node, FUNCTIONS)
         and any("parametrize" in ast.unparse(decorator) for decorator in node.decorator_list)
     }
     for test in wrapped(nodes, frozenset(theirs)):
@@ -130,8 +129,8 @@ def _called_with(name: str, nodes: Sequence[ast.AST]) -> bool:
     calls = [n for n in nodes if isinstance(n, ast.Call) and (n.args or n.keywords)]
     if all(name not in (name_of(c.func), getattr(c.func, "attr", "")) for c in calls):
         return False
-    asserting = {name_of(n) for n in nodes if isinstance(n, _FUNCTIONS) and _asserts(n, ())}
-    defined = (n for n in nodes if isinstance(n, _FUNCTIONS) and n.name == name)
+    asserting = {name_of(n) for n in nodes if isinstance(n, FUNCTIONS) and _asserts(n, ())}
+    defined = (n for n in nodes if isinstance(n, FUNCTIONS) and n.name == name)
     return any(_asserts(node, asserting) for node in defined)
 
 

@@ -6,12 +6,10 @@ import ast
 from collections.abc import Sequence
 
 from gatekeeper.sandbox.inside.assertions import asserts, swallows
-from gatekeeper.sandbox.inside.nodes import children, walk
+from gatekeeper.sandbox.inside.nodes import FUNCTIONS, children, walk
 from gatekeeper.sandbox.usage import name_of
 
 __all__ = ["Reached"]
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Reached:
@@ -37,7 +35,7 @@ class Reached:
     ) -> None:
         self._functions: dict[str, list[ast.AST]] = {}
         for node in nodes:
-            if isinstance(node, (*_FUNCTIONS, ast.Lambda)):
+            if isinstance(node, (*FUNCTIONS, ast.Lambda)):
                 self._functions.setdefault(getattr(node, "name", ""), []).append(node)
         body = [node for tree in trees for node in tree.body]
         self._collected = _collected([node for node in nodes if isinstance(node, ast.ClassDef)])
@@ -52,7 +50,7 @@ class Reached:
         todo: list[tuple[ast.AST, bool]] = [(root, True) for root in roots]
         while todo:
             node, top = todo.pop()
-            if top and isinstance(node, _FUNCTIONS):
+            if top and isinstance(node, FUNCTIONS):
                 run = node.name.startswith(("test", "runTest"))
                 run = run or (node.name == "check" and entry is not None)
                 todo += [(decorator, False) for decorator in node.decorator_list]
@@ -63,7 +61,7 @@ class Reached:
                 todo += [
                     (item, True)
                     for item in node.body
-                    if collected or not isinstance(item, _FUNCTIONS)
+                    if collected or not isinstance(item, FUNCTIONS)
                 ]
                 for item in node.body if collected else ():
                     name = getattr(item, "name", "")

@@ -29,7 +29,7 @@ from gatekeeper.sandbox.inside import assertions, batching, collect, counting
 from gatekeeper.sandbox.inside.conversations import GoneError
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.kinds import RemoteClass, is_stand_in, kind_of
-from gatekeeper.sandbox.inside.nodes import in_classes, walk
+from gatekeeper.sandbox.inside.nodes import FUNCTIONS, in_classes, walk
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.surroundings import Observer
 from gatekeeper.sandbox.inside.unseen import THREADS, Unseen
@@ -336,7 +336,6 @@ def _line(error: BaseException, sources: Mapping[str, str]) -> str:
     return found
 
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ASSERTIONS = (ast.Assert, ast.Raise, ast.Call)  # nodes that may assert, themselves or by a helper
 
 
@@ -355,7 +354,7 @@ class _Program:
         self.tree = ast.parse(source)
         self.nodes = walk(self.tree)
         for node in self.nodes:
-            if isinstance(node, _FUNCTIONS) and any(map(assertions.asserts, walk(node))):
+            if isinstance(node, FUNCTIONS) and any(map(assertions.asserts, walk(node))):
                 guard.helpers.add(node.name)
                 if isinstance(node, ast.AsyncFunctionDef) and assertions.concludes(node):
                     first = min([node.lineno, *(d.lineno for d in node.decorator_list)])

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-__all__ = ["children", "in_classes", "names_test", "walk"]
+__all__ = ["FUNCTIONS", "children", "in_classes", "names_test", "walk"]
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)  # definitions
 
 
 def children(node: ast.AST) -> list[ast.AST]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from gatekeeper.sandbox.inside.nodes import walk
+from gatekeeper.sandbox.inside.nodes import FUNCTIONS, walk
 
 __all__ = ["leaves_state"]
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _CHANGES = frozenset("append appendleft add extend insert put setdefault update".split())  # noqa: SIM905
 
 
@@ -27,7 +26,7 @@ def leaves_state(nodes: Sequence[ast.AST]) -> bool:
         for target in (part.targets if isinstance(part, ast.Assign) else [part.target])
         if isinstance(target, ast.Name)
     }
-    return any(isinstance(node, _FUNCTIONS) and _leaves(node, lasting) for node in nodes)
+    return any(isinstance(node, FUNCTIONS) and _leaves(node, lasting) for node in nodes)
 
 
 def _leaves(function: ast.FunctionDef | ast.AsyncFunctionDef, lasting: Collection[str]) -> bool:

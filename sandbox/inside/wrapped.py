@@ -7,11 +7,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside.nodes import children, names_test, walk
+from gatekeeper.sandbox.inside.nodes import FUNCTIONS, children, names_test, walk
 
 __all__ = ["derived", "mentions", "reachable", "wrapped"]
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 ANY = ""  # of `setattr(Tests, name, …)`: any name
 _RUN = re.compile(  # names of functions that a run of the tests calls
     "(test|check).*|runtest|(async)?(setup|teardown)(_?(class|module|method|function))?"
