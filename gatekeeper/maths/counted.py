@@ -8,15 +8,14 @@ verbs, negations and comparisons among them may not stand after it, either.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+
+from gatekeeper.maths.vocabulary import words_of
 
 __all__ = ["is_counted"]
 
-_words: Callable[[str], list[str]] = re.compile(r"\S+").findall
-
 _WORD = re.compile(r"[a-z]+(?:[-'][a-z]+)*")
 _VERBS = frozenset(  # auxiliaries, and those in -s that are no counted noun
-    _words(
+    words_of(
         "is are was were am be been being isn't aren't wasn't has have had do does did will "
         "would can could shall should may might must cannot seems appears looks sounds fails "
         "works exceeds equals remains becomes gives makes gets contradicts violates satisfies "
@@ -24,14 +23,14 @@ _VERBS = frozenset(  # auxiliaries, and those in -s that are no counted noun
     )
 )
 _CHANGING = _VERBS | frozenset(  # in every place
-    _words(
+    words_of(
         "not no never nor neither none but yet though although however then so if unless except "
         "too enough almost nearly maybe perhaps possibly probably instead otherwise initially "
         "originally wrong wrongly incorrect guess guessed mistake short shy"
     )
 )
 _GRAMMAR = _CHANGING | frozenset(
-    _words(
+    words_of(
         "a an the this that these those my your our his her its their i we you he she it they "
         "them who which what there here and or as at by for from in into of off on onto out "
         "over than through to toward towards under until up upon via with within without about "
@@ -41,8 +40,8 @@ _GRAMMAR = _CHANGING | frozenset(
     )
 )
 # Words of grammar with which the words may begin, "18 in total", and adjectives without a noun.
-_OPENING = frozenset(_words("of in per each every a an for"))
-_ALONE = frozenset(_words("left remaining total altogether overall together combined"))
+_OPENING = frozenset(words_of("of in per each every a an for"))
+_ALONE = frozenset(words_of("left remaining total altogether overall together combined"))
 _PLURAL = re.compile(
     r"(?!.*(?:ss|us|is)\Z).*(?:[a-z]s|men|people|children|feet|teeth|geese|mice|dice|fish|sheep"
     r"|deer|yen|yuan|euro|baht|kelvin|celsius|fahrenheit|calorie|radii|foci|nuclei|cacti"

@@ -30,16 +30,17 @@ __all__ = [
     "TENTATIVE",
     "TEXT",
     "WORDS",
+    "words_of",
 ]
 
-_words: Callable[[str], list[str]] = re.compile(r"\S+").findall
+words_of: Callable[[str], list[str]] = re.compile(r"\S+").findall
 
 SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n")
 SUBSCRIPT = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _VULGAR = dict(
     zip(
         "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞",
-        _words("1/2 1/3 2/3 1/4 3/4 1/5 2/5 3/5 4/5 1/6 5/6 1/8 3/8 5/8 7/8"),
+        words_of("1/2 1/3 2/3 1/4 3/4 1/5 2/5 3/5 4/5 1/6 5/6 1/8 3/8 5/8 7/8"),
         strict=True,
     )
 )
@@ -82,26 +83,26 @@ SAME = {
 }  # fmt: skip
 # Horizontal space: nothing is printed.
 SPACING = frozenset(
-    _words(
+    words_of(
         "quad qquad space nobreakspace thinspace medspace thickspace negthinspace negmedspace "
         "negthickspace enspace enskip hfil hfill relax strut mathstrut allowbreak nobreak "
         "nolinebreak noindent , ; : ! >"
     )
 ) | {" ", "\n", "\t"}
 # Space of the size in their argument, and labels.
-SIZED = frozenset(_words("hspace vspace mspace phantom hphantom vphantom tag label"))
+SIZED = frozenset(words_of("hspace vspace mspace phantom hphantom vphantom tag label"))
 # Ends of lines: separators between two answers, space at the ends of an answer.
-BREAKS = frozenset(_words("\\ newline linebreak par smallskip medskip bigskip cr"))
+BREAKS = frozenset(words_of("\\ newline linebreak par smallskip medskip bigskip cr"))
 # Fonts and boxes: their argument is printed.
 FONTS = frozenset(
-    _words(
+    words_of(
         "mathbf boldsymbol bm mathit mathsf mathtt mathnormal boxed fbox framebox underline "
         "ensuremath"
     )
 )
 # Spacing, sizes and fonts.
 DROPPED = SPACING | frozenset(
-    _words(
+    words_of(
         "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr "
         "displaystyle textstyle scriptstyle limits bf it rm checkmark therefore blacksquare square "
         "tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge"
@@ -109,7 +110,7 @@ DROPPED = SPACING | frozenset(
 )
 # Commands whose argument is words.
 TEXT = frozenset(
-    _words("text textbf textit textrm textsf texttt textnormal mathrm mbox hbox operatorname")
+    words_of("text textbf textit textrm textsf texttt textnormal mathrm mbox hbox operatorname")
 )
 # What follows a number and makes another one of it, as patterns: 5 million, 5 thirds.
 MULTIPLES = "hundred|thousand|[mb]illion|trillion|dozen"
@@ -123,14 +124,14 @@ PRECISION = r"(?:the nearest|\S{1,9} (?:decimal|significant|d\.?p|s\.?f))\b"
 REJECTED = ("wrong", "incorrect", "false", "untrue", "invalid", "extraneous", "rejected")
 # What names a number that is tried, and may be no answer.
 TENTATIVE = "guess(?:es)?|attempts?|tr(?:y|ies)|mistake|upper bound|lower bound"
-FUNCTIONS = _words(
+FUNCTIONS = words_of(
     "arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc cis log exp sqrt ln"
 )
-COUNTS = _words(
+COUNTS = words_of(
     "zero one two three four five six seven eight nine ten eleven twelve "
     "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 )
-TENS = _words("twenty thirty forty fifty sixty seventy eighty ninety")
+TENS = words_of("twenty thirty forty fifty sixty seventy eighty ninety")
 _ODD = {"five": "fif", "eight": "eigh", "nine": "nin", "twelve": "twelf"}
 ORDINALS = {"third": 3} | {f"{_ODD.get(name, name)}th": n for n, name in enumerate(COUNTS) if n > 3}
 ORDINALS |= {f"{name[:-1]}ieth": 10 * n for n, name in enumerate(TENS, start=2)}
@@ -148,7 +149,7 @@ NEGATIONS = (
 # another number. Of the letters, which may be variables, those that are no symbol of a unit.
 DOUBTFUL = {*COUNTS, *TENS, *REJECTED} - {"ten"}  # 5 tens
 DOUBTFUL |= frozenset(
-    _words(
+    words_of(
         "than to through choose mod modulo or no double doubled twice thrice triple tripled "
         "halved half root power inverse reciprocal below minus plus over divided by hex "
         "hexadecimal binary octal dozen hundred thousand million quadrillion sin cos tan log ln "
@@ -156,7 +157,7 @@ DOUBTFUL |= frozenset(
         "a b c d e f i j n o p q r t u v w x y z"
     )
 )
-GREEK = _words("alpha beta gamma delta epsilon theta lambda sigma rho tau phi omega")
+GREEK = words_of("alpha beta gamma delta epsilon theta lambda sigma rho tau phi omega")
 # Words that stand for a symbol.
 WORDS = {
     "and": ",", "or": r"\lor", "pi": r"\pi", "infinity": r"\infty", "infty": r"\infty",
@@ -167,6 +168,6 @@ WORDS = {
     **{word: str(number) for number, word in enumerate(COUNTS)},
     **{name: "\\" + name for name in FUNCTIONS},
 }  # fmt: skip
-MATRIX = dict.fromkeys(_words("bmatrix Bmatrix matrix smallmatrix"), "pmatrix")
+MATRIX = dict.fromkeys(words_of("bmatrix Bmatrix matrix smallmatrix"), "pmatrix")
 # Short words that belong to the text after them.
-PARTICLES = frozenset(_words("an of in is to on at by sq cu"))
+PARTICLES = frozenset(words_of("an of in is to on at by sq cu"))
