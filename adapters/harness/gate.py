@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from gatekeeper.budget import DEFAULT_FRACTION, Budget, fraction_of
+from gatekeeper.budget import DEFAULT_FRACTION, Budget, budget_text, fraction_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.log import Log
@@ -84,9 +84,7 @@ class GateOptions:
 
     def budget_text(self) -> str:
         """The budget, as a user gave it."""
-        share = DEFAULT_FRACTION if self.total is None and self.budget is None else self.budget
-        given = {"--budget": share, "--total": self.total}
-        return ", ".join(f"{name} {value:g}" for name, value in given.items() if value is not None)
+        return budget_text(self.total, self.budget)
 
 
 def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:

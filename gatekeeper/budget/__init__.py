@@ -3,7 +3,7 @@
 from gatekeeper.budget.affordable import affordable
 from gatekeeper.budget.budget import Budget, Unit
 from gatekeeper.budget.ledger import Hold, Ledger, is_chargeable
-from gatekeeper.budget.share import DEFAULT_FRACTION, fraction_of
+from gatekeeper.budget.share import DEFAULT_FRACTION, budget_text, fraction_of
 from gatekeeper.budget.shared import SharedLedger
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "SharedLedger",
     "Unit",
     "affordable",
+    "budget_text",
     "fraction_of",
     "is_chargeable",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatekeeper.errors import BadInputError
 
-__all__ = ["DEFAULT_FRACTION", "fraction_of"]
+__all__ = ["DEFAULT_FRACTION", "budget_text", "fraction_of"]
 
 DEFAULT_FRACTION = 0.2
 
@@ -46,3 +46,11 @@ def fraction_of(
             "verify some outputs after it, or a shorter warm-up"
         )
     return 1.0 if fraction is None and total >= outputs else fraction
+
+
+def budget_text(total: float | None, fraction: float | None) -> str:
+    """The budget as the options of a command: --budget 0.2, --total 50."""
+    if total is None and fraction is None:
+        fraction = DEFAULT_FRACTION
+    given = {"--budget": fraction, "--total": total}
+    return ", ".join(f"{name} {value:g}" for name, value in given.items() if value is not None)

@@ -115,7 +115,7 @@ def main(args: argparse.Namespace) -> int:
         print_harness_plan(
             patched,
             options,
-            lambda log: _open_gate(args, options, predictions, log=log),
+            lambda log: _open_gate(args, options, predictions, patched, log=log),
             noun="prediction",
             as_json=args.json,
         )
@@ -167,7 +167,7 @@ def _gate(
         set_interrupt_message("; the same command continues")
     results: list[GateResult] = []
     with (
-        _open_gate(args, options, predictions) as gate,
+        _open_gate(args, options, predictions, len(patched)) as gate,
         progress("decide, evaluate", len(patched)) as advance,
     ):
         evaluated = count(1)
@@ -193,13 +193,13 @@ def _open_gate(
     args: argparse.Namespace,
     options: GateOptions,
     predictions: Sequence[Prediction],
+    patched: int,
     *,
     log: Log | None = None,
 ) -> VerificationGate:
     settings: dict[str, Any] = {"predictions": fingerprint(predictions)}
     if args.reports is None:
         settings |= {"dataset": args.dataset, "split": args.split, "timeout": args.timeout}
-    patched = sum(bool(p.patch) for p in predictions)
     return open_gate(options, horizon=patched, settings=settings, workers=args.workers, log=log)
 
 

@@ -68,10 +68,9 @@ class GatewaySettings:
                 "http://127.0.0.1:8000/v1"
             )
         for name, choices in (("wait", WAITS), ("on_failed", ON_FAILED)):
-            if getattr(self, name) not in choices:
-                raise BadInputError(
-                    f"{name}={getattr(self, name)!r}: {choose(getattr(self, name), choices)}"
-                )
+            value = getattr(self, name)
+            if value not in choices:
+                raise BadInputError(f"{name}={value!r}: {choose(value, choices)}")
 
     @property
     def root(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from gatekeeper.budget import DEFAULT_FRACTION, Budget, Unit, fraction_of
+from gatekeeper.budget import DEFAULT_FRACTION, Budget, Unit, budget_text, fraction_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.features import BY_NAME, features_of, samples_of
 from gatekeeper.gate.configuration import usual_policy
@@ -159,10 +159,7 @@ class RunOptions:
 
     def budget_text(self) -> str:
         """The budget, as a user gave it."""
-        if self.total is None:
-            return f"--budget {self.share:g}"
-        total = f"--total {self.total:g}"
-        return total if self.budget is None else f"--budget {self.budget:g}, {total}"
+        return budget_text(self.total, self.budget)
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:

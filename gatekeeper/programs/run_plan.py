@@ -61,10 +61,10 @@ class RunPlan:
     @property
     def warmup(self) -> int:
         """How many come first and are all verified."""
-        total = self.budget.total
-        capped = total is not None and self.budget.unit == "verifications"
         if self.options.goal == "score":
             return 0
+        total = self.budget.total
+        capped = total is not None and self.budget.unit == "verifications"
         return min(self.tasks, self.options.warmup, *([floor(total)] if capped and total else []))
 
     @property
