@@ -17,13 +17,12 @@ import collections
 import functools
 import itertools
 import math
-import symtable
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gatekeeper.io.syntax import parse_python
+from gatekeeper.io.syntax import free_names, parse_python
 from gatekeeper.sandbox.inside.collect import wants_fixtures
 from gatekeeper.sandbox.inside.nodes import children, walk
 from gatekeeper.sandbox.one_process import problem_of
@@ -149,7 +148,7 @@ def read_tests(
     nodes = [node for _, found in programs for node in found]
     modules = modules | _modules_of(nodes, entry)
     needs = frozenset(itertools.chain.from_iterable(map(imported, trees))) - modules
-    free = _free_names(texts)
+    free = free_names(texts)
     libraries = {n: _LIBRARIES[n] for n in free if n in _LIBRARIES and n != entry}
     standard = {n for n in free if n in sys.stdlib_module_names and _is_module(n, nodes)} - {entry}
     usual = {n for n in free if n in LIBRARY and n not in libraries}
@@ -198,25 +197,6 @@ def read_tests(
 
 def _builtin(names: set[str]) -> set[str]:
     return {name for name in names if hasattr(builtins, name)}
-
-
-def _free_names(texts: Sequence[str]) -> set[str]:
-    """Global names that the programs use and none of them binds."""
-    used: set[str] = set()
-    bound: set[str] = {"__name__", "__file__", "__doc__", "__builtins__"}
-    for text in texts:
-        tables = [symtable.symtable(text, "test.py", "exec")]
-        top = tables[0]
-        while tables:
-            table = tables.pop()
-            tables += table.get_children()
-            for symbol in table.get_symbols():
-                if table is top or symbol.is_global():
-                    if symbol.is_assigned() or symbol.is_imported():
-                        bound.add(symbol.get_name())
-                    elif symbol.is_referenced():
-                        used.add(symbol.get_name())
-    return used - bound
 
 
 def _modules_of(nodes: Sequence[ast.AST], entry: str | None) -> set[str]:

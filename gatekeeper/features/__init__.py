@@ -7,9 +7,10 @@ Any function of that form is a feature; its name is that of the feature.
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.features.agreement import agreement, normal_form
-from gatekeeper.features.checks import has_answer, output_length, parses
+from gatekeeper.features.checks import has_answer, output_length
 from gatekeeper.features.confidence import CONFIDENCE_PROMPT, stated_confidence
 from gatekeeper.features.margins import lowest_margin_at, margin_entropy, margin_tenth
+from gatekeeper.features.program import foreign_imports, parses, undefined_names
 from gatekeeper.features.samples import with_agreement
 from gatekeeper.protocols import Feature
 from gatekeeper.wording import choose
@@ -19,6 +20,7 @@ __all__ = [
     "CONFIDENCE_PROMPT",
     "agreement",
     "features_of",
+    "foreign_imports",
     "has_answer",
     "lowest_margin_at",
     "margin_entropy",
@@ -28,6 +30,7 @@ __all__ = [
     "parses",
     "samples_of",
     "stated_confidence",
+    "undefined_names",
     "with_agreement",
 ]
 
@@ -36,6 +39,8 @@ BY_NAME: dict[str, tuple[Feature, ...]] = {
     "confidence": (stated_confidence,),
     "margins": (margin_entropy, margin_tenth, lowest_margin_at),
     "parses": (parses,),
+    "names": (undefined_names,),
+    "imports": (foreign_imports,),
     "answer": (has_answer,),
 }
 """Features by their names on the command line."""

@@ -1,11 +1,13 @@
-"""Parsing of Python code, safe with several threads."""
+"""Parsing of Python code, safe with several threads, and the names that it uses."""
 
 from __future__ import annotations
 
 import ast
+import symtable
 import threading
+from collections.abc import Iterable
 
-__all__ = ["parse_python"]
+__all__ = ["free_names", "parse_python"]
 
 _TRIES = 100
 _parsing = threading.RLock()  # re-entrant: a finalizer may parse, too
@@ -30,3 +32,33 @@ def parse_python(source: str) -> ast.Module:
             except SystemError:
                 continue
         return ast.parse(source)
+
+
+def free_names(sources: Iterable[str]) -> set[str]:
+    """Global names that programs use and none of them binds, built-in names among them.
+
+    Parameters
+    ----------
+    sources
+        Programs that run in one namespace. An import of `*` binds nothing here.
+
+    Raises
+    ------
+    SyntaxError, ValueError, RecursionError, MemoryError
+        As `symtable.symtable`.
+    """
+    used: set[str] = set()
+    bound: set[str] = {"__name__", "__file__", "__doc__", "__builtins__"}
+    for source in sources:
+        tables = [symtable.symtable(source, "program.py", "exec")]
+        top = tables[0]
+        while tables:
+            table = tables.pop()
+            tables += table.get_children()
+            for symbol in table.get_symbols():
+                if table is top or symbol.is_global():
+                    if symbol.is_assigned() or symbol.is_imported():
+                        bound.add(symbol.get_name())
+                    elif symbol.is_referenced():
+                        used.add(symbol.get_name())
+    return used - bound

@@ -20,6 +20,7 @@ from gatekeeper.features import (
     BY_NAME,
     agreement,
     features_of,
+    foreign_imports,
     has_answer,
     lowest_margin_at,
     margin_entropy,
@@ -29,6 +30,7 @@ from gatekeeper.features import (
     parses,
     samples_of,
     stated_confidence,
+    undefined_names,
     with_agreement,
 )
 from gatekeeper.io.records import records_of_log
@@ -101,10 +103,48 @@ def test_agreement() -> None:
     assert agreement("yes", []) is None
 
 
+MBPP = {"tests": ["assert area(2, r=[n for n in (1,)]) == 4"], "test_setup_code": "import math"}
+HUMAN_EVAL = {
+    "prompt": 'from typing import List\n\ndef area(r: List[int]) -> int:\n    """The area."""\n',
+    "test": "import cmath\ndef check(candidate):\n    assert candidate([2]) == cmath.pi\n",
+    "entry_point": "area",
+}
+
+
+@pytest.mark.parametrize(
+    ("task", "program", "values"),  # parses, undefined_names, foreign_imports
+    [
+        (None, "x = 1", (1, 0, 0)),
+        (None, "The answer is 4", (0, None, None)),
+        (None, "", (0, 0, 0)),
+        (None, "nonlocal x", (1, None, 0)),
+        (None, "from math import *\nprint(pi)", (1, None, 0)),
+        (None, "def f(n):\n    return sqrt(n) + f(n - 1) + later\n\nlater = __name__", (1, 1, 0)),
+        (None, "def f():\n    global n\n    n = 1\n\ndef g():\n    return n", (1, 0, 0)),
+        (None, "class A:\n    x = 1\n    def f(self):\n        return x, __class__", (1, 1, 0)),
+        (None, "import numpy.linalg as la, os\nfrom pandas import Series", (1, 0, 2)),
+        (None, "try:\n    import numpy\nexcept ImportError:\n    pass", (1, 0, 0)),
+        (MBPP, "def area(a, r):\n    return math.pi * a", (1, 0, 0)),
+        (MBPP, "def Area(a, r):\n    return math.pi * a", (1, 1, 0)),
+        (MBPP, "Try:\n```python\ndef area(a, r): return re.escape(a)\n```", (1, 1, 0)),
+        (HUMAN_EVAL, "    return cmath.pi * r[0]", (1, 1, 0)),
+        (HUMAN_EVAL, "def area(r: List[int]):\n    return r", (1, 0, 0)),
+    ],
+)
+def test_checks_of_a_program(task: Any, program: str, values: tuple[float | None, ...]) -> None:
+    """As the verifier would run it: with what the task's prompt and setup code provide."""
+    output = Generation("a", program)
+    found = [feature(output, task) for feature in (parses, undefined_names, foreign_imports)]
+    assert tuple(found) == values
+
+
 @given(st.text())
 def test_no_text_breaks_a_feature(text: str) -> None:
     generation = Generation("a", text)
-    for feature in (stated_confidence, parses, has_answer, output_length):
+    for feature in (
+        *(stated_confidence, has_answer, output_length),
+        *(parses, undefined_names, foreign_imports),
+    ):
         value = feature(generation)
         assert value is None or value >= 0.0
     for kind in ("code", "math", "text"):
