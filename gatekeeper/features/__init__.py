@@ -8,10 +8,10 @@ Any function of that form is a feature; its name is that of the feature.
 from gatekeeper.errors import BadInputError
 from gatekeeper.features.agreement import agreement, normal_form
 from gatekeeper.features.checks import has_answer, output_length
+from gatekeeper.features.comparisons import with_agreement, with_second_model
 from gatekeeper.features.confidence import CONFIDENCE_PROMPT, stated_confidence
 from gatekeeper.features.margins import lowest_margin_at, margin_entropy, margin_tenth
 from gatekeeper.features.program import foreign_imports, parses, undefined_names
-from gatekeeper.features.samples import with_agreement
 from gatekeeper.protocols import Feature
 from gatekeeper.wording import choose
 
@@ -32,6 +32,7 @@ __all__ = [
     "stated_confidence",
     "undefined_names",
     "with_agreement",
+    "with_second_model",
 ]
 
 BY_NAME: dict[str, tuple[Feature, ...]] = {

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Sequence
 
 from gatekeeper.io.syntax import parse_python
+from gatekeeper.maths.exact import value
 from gatekeeper.maths.extract import extract
+from gatekeeper.maths.normalise import normalise
 from gatekeeper.sandbox.extract import extract_code
 
 __all__ = ["agreement", "normal_form"]
@@ -44,8 +46,9 @@ def normal_form(answer: str, *, kind: str = "text") -> str | None:
         Text of an output.
     kind
         "code": the syntax tree of the program, without comments and docstrings; names count, so
-        programs that only behave alike differ. "math": the final answer, without spaces, in lower
-        case. Anything else: the text in lower case, with single spaces.
+        programs that only behave alike differ. "math": the final answer, a number by its value,
+        others without spaces and in lower case. Anything else: the text in lower case, with
+        single spaces.
 
     Returns
     -------
@@ -60,7 +63,11 @@ def normal_form(answer: str, *, kind: str = "text") -> str | None:
         return ast.dump(_without_docstrings(tree)) if tree.body else None
     if kind == "math":
         found = extract(answer)
-        return None if found is None else "".join(found.split()).strip("$.").casefold() or None
+        spelled = None if found is None else normalise(found)
+        if spelled is None:
+            return None
+        number = value(spelled)
+        return str(number) if number is not None else "".join(spelled.split()).casefold() or None
     return " ".join(answer.split()).casefold() or None
 
 

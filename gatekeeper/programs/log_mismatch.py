@@ -30,6 +30,7 @@ OPTIONS = {
     "on_drift": "--on-drift",
     "features": "--features",
     "samples": "--features",
+    "second_model": "--second-model",
     "horizon": TASKS,
     "tasks": TASKS,
 }

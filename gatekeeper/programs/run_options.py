@@ -17,7 +17,7 @@ from gatekeeper.log.place import PostgresRun
 from gatekeeper.policies import DEFAULT_POLICY, T0, Goal, Survey, policy_names
 from gatekeeper.programs.group_caps import caps_given
 from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
-from gatekeeper.programs.values import base_url, number, whole
+from gatekeeper.programs.values import base_url, number, shown_variable, whole
 
 __all__ = ["RunOptions", "add_gate_options", "add_run_options", "run_options_of"]
 
@@ -44,6 +44,14 @@ class RunOptions:
         Most tokens of an answer; None: the generator's own limit.
     temperature : float
         At least 0; 0 is greedy.
+    second_model : str or None
+        Another model of an OpenAI endpoint, which answers each prompt too; whether it agrees is
+        the feature "second_model".
+    second_base_url : str or None
+        Its endpoint; None: that of the first model.
+    second_api_key_env : str or None
+        The environment variable with the key of its endpoint; None: that of the first model for
+        the same endpoint, none for another.
     goal : {"errors", "score"}
         Find wrong outputs, or estimate the mean score of all.
     policy : str
@@ -98,6 +106,9 @@ class RunOptions:
     concurrency: int = 8
     max_tokens: int | None = None
     temperature: float = 0.0
+    second_model: str | None = None
+    second_base_url: str | None = None
+    second_api_key_env: str | None = None
     goal: Goal = "errors"
     policy: str = DEFAULT_POLICY
     budget: float | None = None
@@ -197,6 +208,24 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         default=usual.temperature,
         metavar="T",
         help="of the model; 0 is greedy",
+    )
+    add(
+        "--second-model",
+        metavar="NAME",
+        help="another model of an OpenAI endpoint, which answers each prompt too: whether it "
+        "agrees is a feature of the output, for --policy calibrated",
+    )
+    add(
+        "--second-base-url",
+        type=base_url,
+        metavar="URL",
+        help="its endpoint (default: that of the first model)",
+    )
+    add(
+        "--second-api-key-env",
+        metavar="NAME",
+        help="environment variable with the key of its endpoint (default: that of the first model "
+        "for the same endpoint, none for another)",
     )
     add_gate_options(parser)
     add(
@@ -355,6 +384,15 @@ def run_options_of(args: argparse.Namespace) -> RunOptions:
                     f"a known probability, the first ones too; leave --{name} out"
                 )
         usual |= {"warmup": 0, "explore": 0.0}
+    if "second_model" not in given:
+        if "second_base_url" in given:
+            alone = f"--second-base-url {given['second_base_url']}"
+        elif "second_api_key_env" in given:
+            alone = f"--second-api-key-env {shown_variable(given['second_api_key_env'])}"
+        else:
+            alone = ""
+        if alone:
+            raise BadInputError(f"{alone}: it is for --second-model; give that too")
     for name in ("address", "generators"):
         if name in given and given.get("engine") != "ray":
             raise BadInputError(f"--{name} {given[name]}: it is for --engine ray; give that too")

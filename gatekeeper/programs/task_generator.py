@@ -8,14 +8,16 @@ from inspect import signature
 from typing import Any
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.features import samples_of, with_agreement
+from gatekeeper.features import samples_of, with_agreement, with_second_model
 from gatekeeper.gate.runner import Generate, Sampler
 from gatekeeper.io.providers import generator_names, generator_of
 from gatekeeper.io.tasks import Task
 from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.programs.values import key_of, shown_variable
 
-__all__ = ["check_generator", "make_sampler", "with_samples"]
+__all__ = ["check_generator", "make_sampler", "with_comparisons"]
+
+SECOND = "openai"  # the generator of the second model
 
 
 def check_generator(options: RunOptions) -> None:
@@ -40,13 +42,28 @@ def check_generator(options: RunOptions) -> None:
         )
 
 
-def with_samples(sampler: Sampler, tasks: Sequence[Task], options: RunOptions) -> Generate:
-    """The generator of a run: with the agreement of further samples where that is asked for."""
-    samples = samples_of(options.features)
-    if not samples:
-        return sampler
+def with_comparisons(sampler: Sampler, tasks: Sequence[Task], options: RunOptions) -> Generate:
+    """The generator of a run, which compares its outputs with other answers if that is asked for.
+
+    Raises
+    ------
+    BadInputError
+        Without the key that OpenAI's endpoint needs for the second model.
+    """
     kinds = {task["id"]: task["kind"] for task in tasks}
-    return with_agreement(sampler, samples, kinds=kinds, seed=options.seed)
+    generate: Generate = sampler
+    if samples := samples_of(options.features):
+        generate = with_agreement(sampler, samples, kinds=kinds, seed=options.seed)
+    if options.second_model is not None:
+        second = generator_of(SECOND)(
+            options.second_model,
+            base_url=options.second_base_url or options.base_url,
+            api_key=_second_api_key(options),
+            concurrency=options.concurrency,
+            max_tokens=options.max_tokens,
+        )
+        generate = with_second_model(generate, second, kinds=kinds)
+    return generate
 
 
 def make_sampler(options: RunOptions) -> Callable[[], Sampler]:
@@ -73,10 +90,22 @@ def make_sampler(options: RunOptions) -> Callable[[], Sampler]:
 
 
 def _api_key(options: RunOptions) -> str:
-    key = key_of(options.api_key_env)
-    if not key and not options.base_url:
-        shown = shown_variable(options.api_key_env)
+    return _key(options.api_key_env, options.base_url, "--base-url")
+
+
+def _second_api_key(options: RunOptions) -> str:
+    """The key for the second model: the first one's is only sent to the first one's endpoint."""
+    if options.second_base_url and not options.second_api_key_env:
+        return "none"
+    variable = options.second_api_key_env or options.api_key_env
+    return _key(variable, options.second_base_url or options.base_url, "--second-base-url")
+
+
+def _key(variable: str, endpoint: str | None, option: str) -> str:
+    key = key_of(variable)
+    if not key and not endpoint:
+        shown = shown_variable(variable)
         raise BadInputError(
-            f"no key in {shown}: set it, or give the --base-url of a server that needs none"
+            f"no key in {shown}: set it, or give the {option} of a server that needs none"
         )
     return key or "none"

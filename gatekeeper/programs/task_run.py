@@ -39,7 +39,7 @@ from gatekeeper.programs.run_plan import RunPlan, print_plan, run_to_continue
 from gatekeeper.programs.run_report import RunReport
 from gatekeeper.programs.standard_output import result_alone
 from gatekeeper.programs.task_cluster import on_cluster
-from gatekeeper.programs.task_generator import check_generator, make_sampler, with_samples
+from gatekeeper.programs.task_generator import check_generator, make_sampler, with_comparisons
 from gatekeeper.programs.task_verifier import verifier_of, verifiers_by_kind
 from gatekeeper.programs.telemetry import EVENTS, sinks_of
 from gatekeeper.protocols import Sink, Verifier
@@ -119,7 +119,7 @@ def _run(
 ) -> RunReport:
     """Open the gate, pass the tasks through it and report."""
     # The sampler is made before the log: an unavailable model leaves no log behind.
-    generate = with_samples(sampler, tasks, options)
+    generate = with_comparisons(sampler, tasks, options)
     ahead = sampler.actors if isinstance(sampler, RayGenerator) else 0
     with ExitStack() as stack:
         sinks = stack.enter_context(sinks_of(options.telemetry))
@@ -187,7 +187,8 @@ def _gate(
             "temperature": options.temperature,
             "seed": options.seed,
         }
-        | ({"samples": samples} if samples else {}),
+        | ({"samples": samples} if samples else {})
+        | ({"second_model": options.second_model} if options.second_model else {}),
     )
 
 

@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 from logged_runs import events, final_state
 from openai_json import completion
-from scripted_upstream import ScriptedUpstream, reply
+from scripted_upstream import Request, Script, ScriptedUpstream, reply
+from scripted_upstream import completion as scripted
 from serving import serving
 
 import gatekeeper.bundled
@@ -29,6 +30,7 @@ from gatekeeper.adapters.bundled import BundledModel
 from gatekeeper.adapters.generate import bundled_generator, openai_generator, vllm_generator
 from gatekeeper.cli import main
 from gatekeeper.errors import GeneratorUnavailableError
+from gatekeeper.io.records import records_of_log
 from gatekeeper.io.tasks import read_tasks
 from gatekeeper.policies import DEFAULT_POLICY
 
@@ -237,6 +239,60 @@ def test_an_endpoint_that_goes_down_loses_nothing(tmp_path: Path) -> None:
     assert final_state(broken, DEFAULT_POLICY, N) == final_state(whole, DEFAULT_POLICY, N)
 
 
+def test_a_second_model_agrees_or_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its agreement is a feature; no endpoint gets the key of another."""
+
+    def answers(text: str) -> Any:
+        def script(request: Request) -> Script:
+            prompt = json.loads(request.body)["messages"][0]["content"]
+            return [reply(json.dumps(scripted(text if "half" in prompt else "7")).encode())]
+
+        return script
+
+    tasks = tmp_path / "tasks.jsonl"
+    prompts = {"a": "What is a half?", "b": "What is 3 + 4?", "c": "What is half of 3?"}
+    tasks.write_text(
+        "".join(
+            json.dumps({"id": id_, "prompt": prompt, "kind": "math", "gold": "7"}) + "\n"
+            for id_, prompt in prompts.items()
+        )
+    )
+    log = tmp_path / "run.db"
+    monkeypatch.setenv("OPENAI_API_KEY", "first-key")
+    monkeypatch.setenv("OTHER_KEY", "other-key")
+    with (
+        ScriptedUpstream(answers(r"\boxed{\frac{1}{2}}")) as first,
+        ScriptedUpstream(answers(r"It is $\boxed{0.5}$.")) as second,
+    ):
+        run = ["run", str(tasks), "--generator", "openai", "--model", "m", "--base-url", first.url]
+        run += ["--log", str(log), "--second-model", "cheap"]
+        assert main([*run, "--second-base-url", second.url]) == 0
+        assert json.loads(second.requests[0].body)["model"] == "cheap"
+        assert b"first-key" in first.wire
+        assert b"first-key" not in second.wire
+        features = records_of_log(log).features
+        assert features is not None
+        assert features["second_model"].tolist() == [1.0, 1.0, 1.0]
+        capsys.readouterr()
+        assert main([*run, "--second-model", "another"]) == 2
+        message = " ".join(capsys.readouterr().err.split())
+        assert "--second-model cheap (now another)" in message
+        log.unlink()
+        second.script = answers("8")
+        key = ["--second-api-key-env", "OTHER_KEY"]
+        assert main([*run, "--second-base-url", second.url, *key]) == 0
+        assert b"other-key" in second.wire
+        features = records_of_log(log).features
+        assert features is not None
+        assert features["second_model"].tolist() == [0.0, 1.0, 0.0]
+        before = len(first.requests)
+        assert main([*run, "--log", str(tmp_path / "same.db")]) == 0  # both at one endpoint
+        models = [json.loads(request.body)["model"] for request in first.requests[before:]]
+        assert sorted(models) == ["cheap"] * 3 + ["m"] * 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -247,6 +303,12 @@ def test_an_endpoint_that_goes_down_loses_nothing(tmp_path: Path) -> None:
             "generator 'bundled' has no endpoint",
         ),
         (["--generator", "openai", "--model", "x", "--api-key-env", "NO_KEY"], "no key in NO_KEY"),
+        (["--second-model", "x", "--second-api-key-env", "NO_KEY"], "no key in NO_KEY"),
+        (
+            ["--second-base-url", "http://x/v1"],
+            "--second-base-url http://x/v1: it is for --second-model; give that too",
+        ),
+        (["--second-api-key-env", "sk-secret"], "--second-api-key-env … (not shown"),
         (["--max-tokens", "0"], "--max-tokens '0'"),
         (
             ["--generator", "openai", "--model", "x", "--base-url", "nowhere"],

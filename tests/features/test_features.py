@@ -99,6 +99,14 @@ def test_agreement() -> None:
     assert agreement("def f(:", ["def f(:"], kind="code") == 0.0
     boxed = r"So the answer is \boxed{\frac{1}{2}}."
     assert agreement(boxed, [r"\boxed{\frac{1} {2}}", r"\boxed{2}"], kind="math") == 0.5
+    assert (
+        agreement(
+            "The answer is 0.5.",
+            [r"\boxed{\dfrac12}", r"\boxed{\frac{2}{4}}", r"\boxed{1}"],
+            kind="math",
+        )
+        == 2 / 3
+    )
     assert agreement("  Yes ", ["yes", "no"]) == 0.5
     assert agreement("yes", []) is None
 

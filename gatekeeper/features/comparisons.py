@@ -1,4 +1,4 @@
-"""Agreement with further samples of the same prompt, drawn from the same model."""
+"""Generators that compare each output: with more samples of its model, or with another model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gatekeeper.features.agreement import agreement
 from gatekeeper.gate.runner import Generate, Sampler
 from gatekeeper.types import Generation
 
-__all__ = ["with_agreement"]
+__all__ = ["with_agreement", "with_second_model"]
 
 TEMPERATURE = 1.0  # of the samples: those of the model's own distribution
 
@@ -53,12 +53,48 @@ def with_agreement(
             generate(prompts, ids, temperature=TEMPERATURE, seed=seed + 1 + k)
             for k in range(samples)
         ]
-        compared = []
-        for output, *others in zip(outputs, *more, strict=True):
-            texts = [other.text for other in others]
-            share = agreement(output.text, texts, kind=kinds[output.id])
-            features = {**output.features, "agreement": share}
-            compared.append(replace(output, features=features))
-        return compared
+        return _compared("agreement", outputs, more, kinds)
 
     return generate_and_compare
+
+
+def with_second_model(
+    generate: Generate, second: Generate, *, kinds: Mapping[str, str]
+) -> Generate:
+    """A generator whose outputs have the feature "second_model": 1 if that model agrees, else 0.
+
+    Parameters
+    ----------
+    generate
+        Generates the outputs.
+    second
+        Another model, which may be a cheaper one. It answers the same prompts after the first.
+    kinds
+        Kinds of each task, by id; see `normal_form`.
+
+    Returns
+    -------
+    Generate
+    """
+
+    @wraps(generate)
+    def generate_and_compare(prompts: Sequence[str], ids: Sequence[str]) -> list[Generation]:
+        outputs = generate(prompts, ids)
+        return _compared("second_model", outputs, [second(prompts, ids)], kinds)
+
+    return generate_and_compare
+
+
+def _compared(
+    name: str,
+    outputs: Sequence[Generation],
+    others: Sequence[Sequence[Generation]],
+    kinds: Mapping[str, str],
+) -> list[Generation]:
+    """The outputs, each with its agreement with the other answers to its prompt."""
+    compared = []
+    for output, *answers in zip(outputs, *others, strict=True):
+        texts = [answer.text for answer in answers]
+        share = agreement(output.text, texts, kind=kinds[output.id])
+        compared.append(replace(output, features={**output.features, name: share}))
+    return compared
