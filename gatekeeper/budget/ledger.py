@@ -84,10 +84,10 @@ class Ledger:
         self._projected: int | None = None  # the same for the whole stream, by `horizon`
         # As soon as that can be estimated.
         self._to_project = budget.horizon is not None and budget.fraction is not None
-        self._known = 0  # verifications settled, with their Σ c and Σ ĉ
-        self._known_cost = 0
+        self._settled = 0  # verifications, with their Σ c and Σ ĉ
+        self._settled_cost = 0
+        self._settled_estimate = 0.0
         self._costliest = 0
-        self._known_estimate = 0.0
 
     @property
     def spent(self) -> float:
@@ -143,7 +143,7 @@ class Ledger:
         Below 0 where more were made; 0 for a budget that has no rate.
         """
         allowed = self.allowed
-        mean = self._known_cost / self._known if self._known else self._max_cost
+        mean = self._settled_cost / self._settled if self._settled else self._max_cost
         if allowed is None or not mean:
             return 0.0
         return (allowed - self.spent - self.held) * TICKS / mean
@@ -238,10 +238,10 @@ class Ledger:
         if hold.groups:
             self.groups.hold(hold.groups, -hold.amount)
             self.groups.charge(hold.groups, charge)
-        self._known += 1
-        self._known_cost += charge
+        self._settled += 1
+        self._settled_cost += charge
+        self._settled_estimate += hold.cost_estimate
         self._costliest = max(self._costliest, charge)
-        self._known_estimate += hold.cost_estimate
         if not hold.warmup:
             self._base += charge - hold.accrued
         return charge / TICKS
@@ -273,7 +273,8 @@ class Ledger:
             "overrun": self._overrun,
             "base": self._base,
             "projected": [self._projected, self._to_project],
-            "known": [self._known, self._known_cost, self._costliest, self._known_estimate],
+            "settled": [self._settled, self._settled_cost, self._settled_estimate],
+            "costliest": self._costliest,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -286,7 +287,8 @@ class Ledger:
         self._held = dict(zip((False, True), state["held"], strict=True))
         self._overrun, self._base = state["overrun"], state["base"]
         self._projected, self._to_project = state["projected"]
-        self._known, self._known_cost, self._costliest, self._known_estimate = state["known"]
+        self._settled, self._settled_cost, self._settled_estimate = state["settled"]
+        self._costliest = state["costliest"]
 
     def _left(self, accrued: int, projected: int | None) -> float:
         """`left` after the warm-up, were so many ticks added to the running cap's base."""
@@ -316,13 +318,16 @@ class Ledger:
             draws = min(expected + SAFE * sqrt(expected * (1.0 - self.explore)), to_come)
         if not draws:
             return 0
-        mean = self._known_cost / self._known if self._known else self._max_cost
-        return round((draws - 1.0) * mean) + (self._costliest if self._known else self._max_cost)
+        mean = self._settled_cost / self._settled if self._settled else self._max_cost
+        costliest = self._costliest if self._settled else self._max_cost
+        return round((draws - 1.0) * mean) + costliest
 
     def _price(self, cost_estimate: float) -> int:
-        if not self._known_estimate:
+        if not self._settled_estimate:
             return 0
-        return min(round(self._known_cost * cost_estimate / self._known_estimate), self._max_cost)
+        return min(
+            round(self._settled_cost * cost_estimate / self._settled_estimate), self._max_cost
+        )
 
     def _projection(self) -> int | None:
         """The expected cost of the whole stream of a known length; None while it cannot be
@@ -332,11 +337,11 @@ class Ledger:
         to_come = max(self.budget.horizon - self._warmup_seen, 0)
         if self.budget.unit == "verifications":
             return to_come * self._max_cost
-        if not self._known or self._held[True]:  # the whole warm-up's mean, not the first's
+        if not self._settled or self._held[True]:  # the whole warm-up's mean, not the first's
             return None
         assert self.budget.fraction is not None
         committed = self._spent[False] + self._held[False] - self._startup
-        mean_of_all = to_come * self._known_cost // self._known
+        mean_of_all = to_come * self._settled_cost // self._settled
         # Rounded up, so that the cap stays above what is committed.
         least = ceil(committed * (1.0 + 2.0**-50) / self.budget.fraction)
         return max(mean_of_all, least)
