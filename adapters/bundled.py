@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import gatekeeper.bundled
 from gatekeeper.errors import BadInputError, MissingDependencyError
-from gatekeeper.types import FloatArray, Generation
+from gatekeeper.types import FloatArray, Generation, IntArray
 from gatekeeper.wording import counted
 
 __all__ = ["BundledModel", "Decoding"]
@@ -252,7 +252,7 @@ class Decoding:
         self.prompt = prompt
         self.tokens: list[int] = []
         self.logprobs: list[float] = []
-        self.best: list[tuple[NDArray[np.intp], FloatArray]] = []
+        self.best: list[tuple[IntArray, FloatArray]] = []
         self.ended = False
         self._k = k
         self._temperature = temperature

@@ -10,10 +10,9 @@ from struct import pack_into
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.types import MASKED, FloatArray, Generation
+from gatekeeper.types import MASKED, BoolArray, FloatArray, Generation
 
 __all__ = ["Positions", "Scope", "flat", "make_generation", "numbers", "two_largest"]
 
@@ -33,7 +32,7 @@ class Positions:
     def __len__(self) -> int:
         return self.logprob.size
 
-    def at(self, where: slice | NDArray[np.bool_]) -> Positions:
+    def at(self, where: slice | BoolArray) -> Positions:
         return Positions(self.logprob[where], self.top1[where], self.top2[where], self.k)
 
     def unknown(self) -> Positions:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.policies.survey import ENOUGH, GROWTH, draws_within
 from gatekeeper.stats.error_model import KNOWN, RECENT
 from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.stats.sequential_draws import EQUAL
 from gatekeeper.stats.spread_model import SpreadModel
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Runs", "survey_of"]
 
@@ -26,13 +25,13 @@ class Runs(NamedTuple):
     """R runs over N outputs each; outputs of one stream may be in several runs."""
 
     tables: list[RawTable]  # of streams, N outputs each
-    stream: NDArray[np.intp]  # of a run, (R,)
+    stream: IntArray  # of a run, (R,)
     y: FloatArray  # values (R, N)
     budget: FloatArray  # (R,)
     seed: list[int]  # of the draws, (R,)
 
 
-def survey_of(runs: Runs) -> tuple[FloatArray, NDArray[np.bool_]]:
+def survey_of(runs: Runs) -> tuple[FloatArray, BoolArray]:
     """Propensities and draws (R, N) of `Survey(budget, horizon=N, seed=seed)`."""
     count, n = runs.y.shape
     uniform = np.stack([np.random.default_rng((seed, 4)).random(n) for seed in runs.seed])

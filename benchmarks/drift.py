@@ -24,7 +24,6 @@ from time import perf_counter
 import numpy as np
 from _gate import EXPLORE, go_through
 from _machine import machine
-from numpy.typing import NDArray
 
 from gatekeeper.budget import Budget
 from gatekeeper.drift.guard import BATCH, DriftGuard
@@ -35,7 +34,7 @@ from gatekeeper.io.records import RecordTable, read_records
 from gatekeeper.paper.stress import STREAMS, Recipe, make_stream
 from gatekeeper.policies import T0
 from gatekeeper.stats.mid_p import midp_interval
-from gatekeeper.types import PolicyHealth
+from gatekeeper.types import BoolArray, PolicyHealth
 
 POLICIES = (
     *("random", "threshold", "cst", "cst-memory", "mp-adapt", "mp-strat"),
@@ -75,8 +74,8 @@ INVERTED = "drift-inverted"  # the rate stays: from the switch on, uncertain out
 class Run:
     drifted: list[int]  # outputs after which the tests found drift
     why: list[str]
-    verified: NDArray[np.bool_]  # (N,)
-    errors: NDArray[np.bool_]  # verified, and wrong
+    verified: BoolArray  # (N,)
+    errors: BoolArray  # verified, and wrong
     beta: float
 
     @property

@@ -36,14 +36,13 @@ import numpy as np
 from _machine import machine
 from _surveys import Runs, survey_of
 from bundled_answers import ANSWERS
-from numpy.typing import NDArray
 
 from gatekeeper.analysis.mean_of_all import Drawn, mean_of_all, unchecked_interval
 from gatekeeper.io.records import load_records
 from gatekeeper.stats.error_model import raw_of
 from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.stats.value_model import Columns, Design, predict
-from gatekeeper.types import Candidate, FloatArray, Record
+from gatekeeper.types import BoolArray, Candidate, FloatArray, IntArray, Record
 
 SHARED = Path(__file__).parents[1] / ".." / "shared" / "data" / "records"
 CONFIDENCE = "verbal_numeric"  # the feature that is a stated confidence
@@ -91,7 +90,7 @@ def candidate_of(record: Record) -> Candidate:
     return Candidate(record.id, record.signals, record.cost_estimate, record.features)
 
 
-def outputs_of(seed: int, size: int, of: int) -> NDArray[np.intp]:
+def outputs_of(seed: int, size: int, of: int) -> IntArray:
     """Positions of the outputs of a run, in their order."""
     at = np.random.default_rng((seed, size)).permutation(of)[:size]
     if size < NEARLY * of:
@@ -145,7 +144,7 @@ def learned(columns: Columns, y: FloatArray, n: int, seed: int) -> tuple[float, 
 
 
 def result(
-    p: FloatArray, known: NDArray[np.bool_], y: FloatArray, columns: Columns, r2: float
+    p: FloatArray, known: BoolArray, y: FloatArray, columns: Columns, r2: float
 ) -> list[float]:
     """Error, variance of a uniform subset, R², interval too high, too low, width, verified."""
     drawn = Drawn(p, known, np.where(known, y, np.nan), np.ones(y.size))

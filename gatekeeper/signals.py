@@ -22,10 +22,10 @@ from math import inf
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.types import MASKED, FloatArray, Generation, Signals
+from gatekeeper.types import MASKED, FloatArray, Generation, IntArray, Signals
 from gatekeeper.types.values import LOGIT, as_floats
 
 __all__ = ["DEFINITION", "batch_signals", "signals_from_arrays", "signals_of"]
@@ -123,12 +123,11 @@ def _signals(logprob: FloatArray, top1: FloatArray, top2: FloatArray) -> Signals
 
 _sums = np.add.reduceat  # one for each segment
 _START = np.zeros(1, dtype=np.intp)
-_Counts: TypeAlias = NDArray[np.intp]
-_Table: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, _Counts, _Counts]
+_Table: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, IntArray, IntArray]
 
 
 def _segment_signals(
-    logprob: FloatArray, top1: FloatArray, top2: FloatArray, starts: _Counts, n: _Counts
+    logprob: FloatArray, top1: FloatArray, top2: FloatArray, starts: IntArray, n: IntArray
 ) -> _Table:
     """h1, h2, h3, positions and margins of each segment of `n` > 0 positions from `starts` on."""
     # NaN fails every comparison, so what passes is complete. Nearly every output is.
@@ -149,7 +148,7 @@ def _segment_signals(
 
 
 def _incomplete_segment_signals(
-    logprob: FloatArray, top1: FloatArray, top2: FloatArray, starts: _Counts, n: _Counts
+    logprob: FloatArray, top1: FloatArray, top2: FloatArray, starts: IntArray, n: IntArray
 ) -> _Table:
     """The signals of segments whose positions may be masked, missing, logits, or not computed."""
     with np.errstate(invalid="ignore", divide="ignore"):

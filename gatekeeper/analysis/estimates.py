@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.analysis.outputs import OutputTable
 from gatekeeper.analysis.predictions import cross_fitted
@@ -25,7 +24,7 @@ from gatekeeper.analysis.rate_of_all import rate_of_all
 from gatekeeper.notebook import as_html
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.mid_p import midp_interval
-from gatekeeper.types import FloatArray, GateResult, Record
+from gatekeeper.types import BoolArray, FloatArray, GateResult, Record
 from gatekeeper.wording import all_of, counted, plural
 
 __all__ = [
@@ -100,7 +99,7 @@ def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:
 
 
 def estimate_weighted(
-    p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, *, selected: int
+    p: FloatArray, drawn: BoolArray, label: FloatArray, *, selected: int
 ) -> Estimates:
     """`estimate` without predictions, from columns: no estimate is `assisted`, but a known rate.
 
@@ -188,7 +187,7 @@ def _naive(label: FloatArray) -> Interval | None:
 # -- sentences about the estimates --------------------------------------------------------------
 
 
-def _refusal(p: FloatArray, drawn: NDArray[np.bool_], by_chance: NDArray[np.bool_]) -> str | None:
+def _refusal(p: FloatArray, drawn: BoolArray, by_chance: BoolArray) -> str | None:
     if np.isnan(p).any():
         return (
             f"The propensity of {np.isnan(p).sum():,} of {counted(p.size, 'output')} is not known, "

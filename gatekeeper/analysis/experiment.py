@@ -28,7 +28,7 @@ from gatekeeper.policies import T0, describe_policy
 from gatekeeper.policies.descriptor import Need
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.student import student_interval
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray, IntArray
 from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
 from gatekeeper.wording import choose, counted, plural
 
@@ -247,7 +247,7 @@ class _Plan:
                     stream.cost[first:],
                 )
 
-    def _stream(self, seed: int) -> tuple[np.typing.NDArray[np.intp], Stream]:
+    def _stream(self, seed: int) -> tuple[IntArray, Stream]:
         """The seed's order and the stream in it: first the order is drawn, then flips, noise."""
         table, protocol = self.table, self.protocol
         rng = np.random.default_rng(seed)
@@ -344,7 +344,7 @@ def _plan(
     return _Plan(table, them, list(betas), protocol, evaluate)
 
 
-def _is_cost(values: FloatArray) -> np.typing.NDArray[np.bool_]:
+def _is_cost(values: FloatArray) -> BoolArray:
     return np.asarray((values >= LEAST_COST) & (values <= MOST_COST))
 
 

@@ -17,7 +17,6 @@ from math import exp, nan
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.policies import CSTMemory, MPAdapt, MPStrat
 from gatekeeper.policies.mirror_prox import exponentiated_gradient, surrogate
@@ -25,14 +24,12 @@ from gatekeeper.policies.mp_strat import GAMMA
 from gatekeeper.policies.score import WarmupScore, weighted_mean
 from gatekeeper.stats.quantile import RunningQuantile
 from gatekeeper.stats.strata import CostStrata
-from gatekeeper.types import FloatArray
+from gatekeeper.types import FloatArray, IntArray
 
 __all__ = ["LOOPS", "MOST", "LearnerStream", "ReplaySettings", "Steps", "by_distance"]
 
 MOST = 6000  # candidates for CST+Memory: their neighbours take 36 MB if all are of one stratum
 BLOCK = 256  # candidates whose neighbours are sorted at once
-
-Indices = NDArray[np.intp]
 
 
 class ReplaySettings(NamedTuple):
@@ -79,7 +76,7 @@ class LearnerStream:
     observed: FloatArray
     warmup: int
     first: int
-    _strata: dict[int, Indices] = field(default_factory=dict)
+    _strata: dict[int, IntArray] = field(default_factory=dict)
     _neighbours: dict[int, list[array[int]]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -95,7 +92,7 @@ class LearnerStream:
         """Scaled signals (N, 3)."""
         return self.fitted.scaled_array(self.h)
 
-    def strata(self, k: int) -> Indices:
+    def strata(self, k: int) -> IntArray:
         """k(t) of every candidate, by the warm-up's quantiles of ĉ: (N,)."""
         if k not in self._strata:
             edges = CostStrata(self.cost_estimate[: self.warmup].tolist(), k)
@@ -175,7 +172,7 @@ def _mp_strat(stream: LearnerStream, run: ReplaySettings, *, strata: int = 4) ->
 
 
 def _mirror_prox(
-    stream: LearnerStream, run: ReplaySettings, floor: float, strata: Indices | None
+    stream: LearnerStream, run: ReplaySettings, floor: float, strata: IntArray | None
 ) -> Steps:
     """The steps of mirror prox; with strata a teacher decides and a student learns."""
     beta, full = run.beta, run.full
@@ -313,7 +310,7 @@ def _error_rate(nearest: array[int], known: list[int], count: int) -> float:
     return wrong / count
 
 
-def by_distance(x: FloatArray, earlier: FloatArray) -> Indices:
+def by_distance(x: FloatArray, earlier: FloatArray) -> IntArray:
     """For each row of x (m, 3): the numbers of the rows of `earlier` (n, 3), nearest first: (m, n).
 
     The last m rows of `earlier` are those of x; a row itself and what comes after it stand last.

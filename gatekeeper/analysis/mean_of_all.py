@@ -30,12 +30,11 @@ from math import nan
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.stats.interval import UPPER, Interval
 from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.stats.value_model import Columns, predict
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray
 
 __all__ = ["Drawn", "Mean", "interval_of", "mean_of_all", "unchecked_interval"]
 
@@ -47,7 +46,7 @@ class Drawn(NamedTuple):
     """Outputs with a chance to be verified."""
 
     p: FloatArray  # propensities in (0, 1], (N,)
-    known: NDArray[np.bool_]  # which were verified and have a value, (N,)
+    known: BoolArray  # which were verified and have a value, (N,)
     y: FloatArray  # values in [0, 1], (N,); NaN where not known
     weight: FloatArray  # w > 0, (N,)
 
@@ -192,8 +191,8 @@ class _Residuals(NamedTuple):
 
 def _residuals(
     y: FloatArray,
-    known: NDArray[np.bool_],
-    by_chance: NDArray[np.bool_],
+    known: BoolArray,
+    by_chance: BoolArray,
     columns: Columns | None,
 ) -> _Residuals:
     """Predictions from the known outputs that were drawn by chance, as were the unknown ones not;

@@ -28,25 +28,23 @@ from functools import cached_property, partial
 from math import nan
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.analysis.outputs import raw_of_records
 from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.analysis.predictions import log_odds_of
 from gatekeeper.analysis.rate_of_all import by_propensity
-from gatekeeper.analysis.vectorised import Indices, Stream, strata_of
+from gatekeeper.analysis.vectorised import Stream, strata_of
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0, describe_policy, make_policy
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.label_posterior import LabelPosterior
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray, IntArray
 from gatekeeper.wording import counted, plural
 
 __all__ = ["SEED", "STRATA", "Evidence", "PolicyValue", "parts_by_choice", "policy_values"]
 
-Flags = NDArray[np.bool_]
 STRATA = 4  # of cost, as CST has by default: what predictions may miss in one
 SEED = 7_919  # of replayed policies; the log's own would repeat the log's draws
 LEAST = 10.0  # effective verdicts below which nothing is estimated
@@ -157,7 +155,7 @@ class Evidence:
             decisions = self.stream.step(live, beta, feedback="partial")
         return decisions.verified.astype(np.float64)
 
-    def labels(self, choice: Indices) -> LabelPosterior:
+    def labels(self, choice: IntArray) -> LabelPosterior:
         """The posterior of all labels (N,), the warm-up's first.
 
         Parameters
@@ -192,7 +190,7 @@ class Evidence:
         unknown."""
         return float(self._cost[: self.warmup].sum()), float(self.cost.sum())
 
-    def effective(self, among: Flags) -> float:
+    def effective(self, among: BoolArray) -> float:
         """The effective number of verdicts on these outputs: of equal weight, as informative."""
         return _effective(self.p[among & self.counted])
 
@@ -225,7 +223,7 @@ def _check_chances(p: FloatArray | None, warmup: int) -> None:
         )
 
 
-def _costs(table: RecordTable, p: FloatArray, drawn: Flags) -> FloatArray:
+def _costs(table: RecordTable, p: FloatArray, drawn: BoolArray) -> FloatArray:
     """True costs where known; otherwise ĉ times the mean cost per ĉ, or the one cost of all."""
     known = ~np.isnan(table.cost)
     if known.all():
@@ -273,7 +271,7 @@ def policy_values(
     ]
 
 
-def parts_by_choice(first: FloatArray, second: FloatArray) -> Indices:
+def parts_by_choice(first: FloatArray, second: FloatArray) -> IntArray:
     """The parts (n,) of outputs that both policies verify with the same probabilities (n,)."""
     _, part = np.unique(np.column_stack([first, second]), axis=0, return_inverse=True)
     return part.reshape(-1).astype(np.intp)

@@ -8,18 +8,15 @@ from math import log, log1p, nan
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.record_table import RecordTable
 from gatekeeper.stats.raw_table import Raw, RawTable
-from gatekeeper.types import FloatArray, GateResult, Record, Signals
+from gatekeeper.types import BoolArray, FloatArray, GateResult, IntArray, Record, Signals
 from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
 
 __all__ = ["OutputTable", "raw_of_records"]
 
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 ALL = slice(None)
 
 
@@ -27,10 +24,10 @@ class OutputTable(NamedTuple):
     """Outputs, as estimates need them; arrays of shape (N,)."""
 
     ids: Sequence[str]
-    raw: Callable[[Indices | Flags], RawTable]  # what predictions are made from, of some outputs
+    raw: Callable[[IntArray | BoolArray], RawTable]  # what some are predicted from
     propensity: FloatArray  # NaN unknown
-    selected: Flags  # as far as that is known
-    drawn: Flags  # the label, if there is one, is the gate's own
+    selected: BoolArray  # as far as that is known
+    drawn: BoolArray  # the label, if there is one, is the gate's own
     label: FloatArray  # 1 wrong, 0 right; NaN unknown
     value: FloatArray  # of a metric; else 1 right, 0 wrong; NaN unknown
 
@@ -55,7 +52,7 @@ class OutputTable(NamedTuple):
         return table
 
 
-def raw_of_records(table: RecordTable, which: Indices | Flags | slice = ALL) -> RawTable:
+def raw_of_records(table: RecordTable, which: IntArray | BoolArray | slice = ALL) -> RawTable:
     """What predictions are made from, of some records: they keep no numbers of positions."""
     costs = table.cost_estimate[which].tolist()
     sizes = list(map(log, costs))  # numpy's differs in the last bit

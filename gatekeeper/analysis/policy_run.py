@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from gatekeeper.analysis.vectorised import Decisions
-from gatekeeper.types import FloatArray
+from gatekeeper.types import FloatArray, IntArray
 
 __all__ = ["METRICS", "Contender", "PolicyRun"]
 
@@ -40,7 +38,7 @@ class PolicyRun:
     contender: Contender
     beta: float
     seed: int
-    rows: np.typing.NDArray[np.intp]  # of the table, the evaluated ones in stream order
+    rows: IntArray  # of the table, the evaluated ones in stream order
     decisions: Decisions
     error: FloatArray  # clean labels of `rows`
     cost: FloatArray

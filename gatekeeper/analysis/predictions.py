@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.stats.error_model import ErrorModel, KnownTable
 from gatekeeper.stats.raw_table import RawTable
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["cross_fitted", "log_odds_of"]
 
@@ -19,10 +18,10 @@ SURE = 1e-6  # no prediction is closer to 0 or 1
 AT_ONCE = 100_000  # outputs that are predicted at a time: memory
 MOST = 100_000  # labels that a fit takes, of all parts of the run: more would not improve it
 
-Source = Callable[[NDArray[np.intp]], RawTable]
+Source = Callable[[IntArray], RawTable]
 
 
-def log_odds_of(raw: Source, drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
+def log_odds_of(raw: Source, drawn: BoolArray, label: FloatArray) -> FloatArray:
     """Predicted log odds of an error.
 
     Parameters
@@ -43,7 +42,7 @@ def log_odds_of(raw: Source, drawn: NDArray[np.bool_], label: FloatArray) -> Flo
     return _log_odds(raw, drawn, label, everything)
 
 
-def cross_fitted(raw: Source, drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
+def cross_fitted(raw: Source, drawn: BoolArray, label: FloatArray) -> FloatArray:
     """`log_odds_of` by cross-fitting: no prediction uses the output's own label.
 
     Parameters and return value are those of `log_odds_of`.
@@ -55,9 +54,7 @@ def cross_fitted(raw: Source, drawn: NDArray[np.bool_], label: FloatArray) -> Fl
     return found
 
 
-def _log_odds(
-    raw: Source, drawn: NDArray[np.bool_], label: FloatArray, of: NDArray[np.bool_]
-) -> FloatArray:
+def _log_odds(raw: Source, drawn: BoolArray, label: FloatArray, of: BoolArray) -> FloatArray:
     at = np.flatnonzero(drawn)
     if at.size > MOST:
         at = at[np.arange(MOST) * at.size // MOST]

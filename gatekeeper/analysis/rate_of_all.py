@@ -24,11 +24,10 @@ from math import hypot, inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.mid_p import midp_interval
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["by_propensity", "rate_of_all"]
 
@@ -45,7 +44,7 @@ class Part(NamedTuple):
 
 
 def rate_of_all(
-    p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, log_odds: FloatArray
+    p: FloatArray, drawn: BoolArray, label: FloatArray, log_odds: FloatArray
 ) -> Interval:
     """The error rate of all outputs.
 
@@ -80,7 +79,7 @@ def rate_of_all(
 
 
 def _parts_of(
-    p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, log_odds: FloatArray
+    p: FloatArray, drawn: BoolArray, label: FloatArray, log_odds: FloatArray
 ) -> list[Part]:
     """The parts of equal propensity, at least one of them drawn.
 
@@ -109,7 +108,7 @@ def _parts_of(
     return found
 
 
-def by_propensity(p: FloatArray) -> NDArray[np.intp]:
+def by_propensity(p: FloatArray) -> IntArray:
     """The number of each output's part, shape (N,): outputs certain to be verified are one part,
     the others are divided by propensity `p`, shape (N,)."""
     edges: list[float] = []

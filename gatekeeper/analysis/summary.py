@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gatekeeper.types import GateResult, Reason, SignalState
+from gatekeeper.types import BoolArray, GateResult, Reason, SignalState
 
 __all__ = ["Summary", "summarise", "summary_of"]
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +85,7 @@ def summarise(results: Iterable[GateResult]) -> Summary:
 
 
 def summary_of(
-    *, warmup: Mask, selected: Mask, labelled: Mask, wrong: Mask,
+    *, warmup: BoolArray, selected: BoolArray, labelled: BoolArray, wrong: BoolArray,
     budget_exhausted: int, missing_signal: int,
 ) -> Summary:  # fmt: skip
     """The summary of a run, from columns.
@@ -130,5 +127,5 @@ def summary_of(
     )
 
 
-def _mask(values: Iterable[bool]) -> Mask:
+def _mask(values: Iterable[bool]) -> BoolArray:
     return np.fromiter(values, dtype=np.bool_)

@@ -16,7 +16,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.analysis.learners import LOOPS, MOST, LearnerStream, ReplaySettings
 from gatekeeper.analysis.replay import (
@@ -45,8 +44,10 @@ from gatekeeper.protocols import Policy
 from gatekeeper.stats.quantile import expanding_quantile
 from gatekeeper.stats.strata import CostStrata
 from gatekeeper.types import (
+    BoolArray,
     Candidate,
     FloatArray,
+    IntArray,
     Outcome,
     Record,
     Signals,
@@ -62,19 +63,16 @@ __all__ = [
 
 AT_ONCE = 100_000  # costs that are Python's floats at a time: memory
 
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.intp]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decisions:
     """Decisions of a policy on the evaluated candidates; arrays of shape (n,)."""
 
-    wanted: Flags  # proposed by the policy
-    verified: Flags  # and admitted by the budget
+    wanted: BoolArray  # proposed by the policy
+    verified: BoolArray  # and admitted by the budget
     score: FloatArray  # NaN where there was none; likewise the threshold
     threshold: FloatArray
-    stratum: Indices  # -1 where there was none
+    stratum: IntArray  # -1 where there was none
     budget: float
     evidence: GateEvidence | None = None  # HGA's
 
@@ -138,7 +136,7 @@ class Stream:
     def __len__(self) -> int:
         return len(self.h)
 
-    def strata(self, k: int = 4) -> Indices:
+    def strata(self, k: int = 4) -> IntArray:
         """k(t) of every candidate, by the warm-up's quantiles of ĉ."""
         return self.learners.strata(k)
 
@@ -211,7 +209,7 @@ class Stream:
         """B = β Σ c over the evaluated candidates, added up in their order."""
         return beta * self._whole
 
-    def by_partition(self, strata: Indices, beta: float, *, seed: int = 0) -> Decisions:
+    def by_partition(self, strata: IntArray, beta: float, *, seed: int = 0) -> Decisions:
         """Threshold within each part of any partition (N,): the paper's controls."""
         return self._by_threshold(stratified_thresholds(self.z, strata, 1.0 - beta), beta, seed)
 
@@ -220,7 +218,7 @@ class Stream:
         tau: FloatArray,
         beta: float,
         seed: int,
-        strata: Indices | None = None,
+        strata: IntArray | None = None,
         *,
         start: int | None = None,
     ) -> Decisions:
@@ -241,11 +239,11 @@ class Stream:
 
     def _admitted(
         self,
-        wanted: Flags,
+        wanted: BoolArray,
         beta: float,
         score: FloatArray | None = None,
         threshold: FloatArray | None = None,
-        stratum: Indices | None = None,
+        stratum: IntArray | None = None,
     ) -> Decisions:
         n = wanted.size
         budget = self.budget(beta)
@@ -362,18 +360,18 @@ def _candidates(
     ]
 
 
-def strata_of(values: FloatArray, k: int, *, warmup: int = T0) -> Indices:
+def strata_of(values: FloatArray, k: int, *, warmup: int = T0) -> IntArray:
     """Stratum in 0 … K-1 of each value, by the quantiles of the first `warmup`: (N,)."""
     return CostStrata(values[:warmup].tolist(), k).of(values)
 
 
-def stratified_thresholds(z: FloatArray, strata: Indices, q: float) -> FloatArray:
+def stratified_thresholds(z: FloatArray, strata: IntArray, q: float) -> FloatArray:
     """τ_{k(t),t}: the q quantile of the earlier z of the same stratum, NaN z left out: (N,).
 
     Fewer than two of them: of all earlier z.
     """
     tau = np.full(z.size, np.nan)
-    sparse: list[Indices] = []
+    sparse: list[IntArray] = []
     for k in np.unique(strata):
         mine = np.flatnonzero(strata == k)
         own, seen = _with_counts(z[mine], q)
@@ -391,7 +389,7 @@ def _thresholds(z: FloatArray, q: float) -> FloatArray:
     return _with_counts(z, q)[0]
 
 
-def _with_counts(z: FloatArray, q: float) -> tuple[FloatArray, Indices]:
+def _with_counts(z: FloatArray, q: float) -> tuple[FloatArray, IntArray]:
     """Quantile of the earlier z, and how many there were, at every position; NaN z do not count."""
     has = ~np.isnan(z)
     seen = np.cumsum(has) - has

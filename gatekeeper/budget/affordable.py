@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray
 
 __all__ = ["affordable"]
 
 
-def affordable(wanted: NDArray[np.bool_], costs: FloatArray, cap: float) -> NDArray[np.bool_]:
+def affordable(wanted: BoolArray, costs: FloatArray, cap: float) -> BoolArray:
     """Which of the wanted candidates fit a cap, in stream order; one that does not is skipped.
 
     Every cost is known. The rule is in docs/reference/policies.md, "Budget in

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray
 
 __all__ = ["RunningRanks"]
 
@@ -17,7 +17,7 @@ MOST = PER_BIN * BINS  # values kept one by one; from then on only their number 
 
 
 @cache
-def _earlier(n: int) -> NDArray[np.bool_]:
+def _earlier(n: int) -> BoolArray:
     """(n, n), whether column j comes before row i."""
     return np.tri(n, k=-1, dtype=np.bool_)
 

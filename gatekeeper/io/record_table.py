@@ -10,11 +10,10 @@ from math import nan
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.io.record_rows import Row, rows_of
 from gatekeeper.log.texts import Texts
-from gatekeeper.types import FloatArray, Label, Record, Signals
+from gatekeeper.types import BoolArray, FloatArray, IntArray, Label, Record, Signals
 
 __all__ = ["RecordTable", "feature_rows", "table_of"]
 
@@ -33,7 +32,7 @@ class RecordTable:
     cost_estimate: FloatArray  # ĉ > 0
     cost: FloatArray  # c > 0; NaN where not verified
     error: FloatArray  # y: 1.0 wrong, 0.0 correct; NaN unknown
-    stratum: NDArray[np.intp] | None = None  # -1 missing
+    stratum: IntArray | None = None  # -1 missing
     group: list[str | None] | None = None
     benefit: FloatArray | None = None  # 0.0 or 1.0; NaN missing
     propensity: FloatArray | None = None  # in [0, 1]; NaN missing
@@ -58,7 +57,7 @@ class RecordTable:
         """
         return table_of(rows_of(records))
 
-    def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> RecordTable:
+    def take(self, index: IntArray | BoolArray) -> RecordTable:
         """Select records.
 
         Parameters
@@ -84,7 +83,7 @@ class RecordTable:
         )
 
     @property
-    def drawn(self) -> NDArray[np.bool_]:
+    def drawn(self) -> BoolArray:
         """Which labels are the gate's own, (N,): an external verdict is no random sample."""
         known = ~np.isnan(self.error)
         return known if self.verified is None else known & (self.verified != 0.0)
@@ -219,7 +218,7 @@ def _label(value: float) -> Label | None:
     return 1 if value else 0
 
 
-def _pick(column: Sequence[T], index: NDArray[np.intp]) -> list[T]:
+def _pick(column: Sequence[T], index: IntArray) -> list[T]:
     return [column[i] for i in index.tolist()]
 
 

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from gatekeeper.log.stored import StoredDecision
 from gatekeeper.log.texts import Texts
-from gatekeeper.types import FloatArray, Reason
+from gatekeeper.types import BoolArray, FloatArray, IntArray, Reason
 
-__all__ = ["Codes", "DecisionColumns", "DecisionTable", "Flags"]
+__all__ = ["Codes", "DecisionColumns", "DecisionTable"]
 
 ROWS = 256  # decisions that become columns together
 _REASON = {reason: i for i, reason in enumerate(Reason)}
 
-Flags = NDArray[np.bool_]
 Codes = NDArray[np.int8]
 
 
@@ -53,14 +52,14 @@ class DecisionTable:
     h: FloatArray
     cost_estimate: FloatArray
     propensity: FloatArray
-    stratum: NDArray[np.intp]
+    stratum: IntArray
     features: Mapping[str, FloatArray]
     reason: Codes
-    selected: Flags
-    scored: Flags
-    missing: Flags
+    selected: BoolArray
+    scored: BoolArray
+    missing: BoolArray
 
-    def of_reason(self, reason: Reason) -> Flags:
+    def of_reason(self, reason: Reason) -> BoolArray:
         """Decided on for this reason."""
         return np.asarray(self.reason == _REASON[reason])
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatekeeper.budget import Ledger, Unit
-from gatekeeper.log.decision_table import Codes, DecisionColumns, DecisionTable, Flags
+from gatekeeper.log.decision_table import Codes, DecisionColumns, DecisionTable
 from gatekeeper.log.decoding import Naming, event_of, parsed
 from gatekeeper.log.events import (
     Decided,
@@ -35,7 +35,7 @@ from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.rows import row_of
 from gatekeeper.log.run import HealthChange, fresh_ledger
 from gatekeeper.log.stored import StoredDecision
-from gatekeeper.types import FloatArray, Outcome, Verdict
+from gatekeeper.types import BoolArray, FloatArray, Outcome, Verdict
 
 if TYPE_CHECKING:
     from gatekeeper.log.postgres import PostgresLog
@@ -81,7 +81,7 @@ class RunTable(DecisionTable):
     health_changes: tuple[HealthChange, ...]
     warmups: int
     verdict: Codes
-    external: Flags
+    external: BoolArray
     error: FloatArray
     value: FloatArray
     cost: FloatArray
@@ -89,16 +89,16 @@ class RunTable(DecisionTable):
     wrong_rows: tuple[dict[str, Any], ...] = ()
 
     @property
-    def labelled(self) -> Flags:
+    def labelled(self) -> BoolArray:
         """With a verdict of right or wrong."""
         return ~np.isnan(self.error)
 
     @property
-    def wrong(self) -> Flags:
+    def wrong(self) -> BoolArray:
         """With a verdict of wrong."""
         return np.asarray(self.error == 1.0)
 
-    def of_verdict(self, verdict: Verdict) -> Flags:
+    def of_verdict(self, verdict: Verdict) -> BoolArray:
         """With this verdict."""
         return np.asarray(self.verdict == _VERDICT[verdict])
 

@@ -8,7 +8,8 @@ from itertools import accumulate
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
+
+from gatekeeper.types import IntArray
 
 __all__ = ["Texts"]
 
@@ -34,7 +35,7 @@ class Texts(Sequence[str]):
             self._ends.extend(accumulate(map(len, rest)))
             rest.clear()
 
-    def pick(self, places: NDArray[np.intp]) -> list[str]:
+    def pick(self, places: IntArray) -> list[str]:
         """The texts at these places, at least 0; of many in less time than one by one."""
         pieces = [*self._pieces, "".join(self._rest)]
         rest = np.array([*accumulate(map(len, self._rest))], dtype=np.intc)

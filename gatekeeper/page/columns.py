@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.types import FloatArray, Label, Reason
+from gatekeeper.types import BoolArray, FloatArray, Label, Reason
 
 __all__ = ["REASONS", "Columns"]
 
@@ -54,7 +54,7 @@ class Columns:
         return self._all["propensity"][: self._n]
 
     @property
-    def selected(self) -> NDArray[np.bool_]:
+    def selected(self) -> BoolArray:
         return self._all["selected"][: self._n]
 
     @property
@@ -72,7 +72,7 @@ class Columns:
             self._waiting.clear()
         return labels
 
-    def of_reason(self, reason: Reason) -> NDArray[np.bool_]:
+    def of_reason(self, reason: Reason) -> BoolArray:
         """Which outputs were decided on for this reason."""
         codes = self._all["reason"][: self._n]
         return np.asarray(codes == REASONS.index(reason))

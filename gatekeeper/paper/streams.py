@@ -13,11 +13,10 @@ from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.io.records import RecordTable
 from gatekeeper.paper.settings import STRATA, Setting
-from gatekeeper.types import FloatArray
+from gatekeeper.types import FloatArray, IntArray
 
 __all__ = ["draw", "homogeneous", "oracle_signal", "synthetic_signal", "with_benefit"]
 
@@ -93,7 +92,7 @@ def with_benefit(table: RecordTable, rate: float) -> RecordTable:
     return replace(table, benefit=benefit)
 
 
-def _spread_evenly(p: FloatArray, offset: float) -> NDArray[np.intp]:
+def _spread_evenly(p: FloatArray, offset: float) -> IntArray:
     """Labels (N,) in {0, 1} by systematic sampling: up to any i, as many as Σ p, rounded."""
     total = np.floor(np.concatenate(([0.0], np.cumsum(p))) + offset)
     return np.diff(total).astype(np.intp)
@@ -109,7 +108,7 @@ def _lattice(n: int, rotation: FloatArray) -> FloatArray:
     return np.asarray((np.arange(1, n + 1)[:, None] * g ** -np.arange(1.0, d + 1) + rotation) % 1.0)
 
 
-def _own(u: FloatArray, y: NDArray[np.intp], error_spread: float) -> FloatArray:
+def _own(u: FloatArray, y: IntArray, error_spread: float) -> FloatArray:
     """Normal scores (n,): of each label the quantiles themselves, in the order of u."""
     own = np.empty(u.size)
     for label, spread in ((0, 1.0), (1, error_spread)):
@@ -119,7 +118,7 @@ def _own(u: FloatArray, y: NDArray[np.intp], error_spread: float) -> FloatArray:
     return own
 
 
-def _separate(own: FloatArray, y: NDArray[np.intp], rho: float, saturation: float) -> FloatArray:
+def _separate(own: FloatArray, y: IntArray, rho: float, saturation: float) -> FloatArray:
     """Scores (n,): `own` with the errors' moved by the δ that makes corr(score, y) = ρ."""
     if np.ptp(y) == 0:
         return _saturate(own, saturation)

@@ -7,7 +7,6 @@ from math import inf, nan
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.arguments import check_beta, check_count, is_number
 from gatekeeper.budget import affordable
@@ -18,7 +17,7 @@ from gatekeeper.policies.missing_signal import OnMissing
 from gatekeeper.policies.score import T0
 from gatekeeper.policies.threshold import Threshold
 from gatekeeper.stats.heterogeneity import correlation, dispersion
-from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Reason
+from gatekeeper.types import BoolArray, Candidate, Decision, FloatArray, IntArray, Outcome, Reason
 
 __all__ = [
     "EPSILON_H",
@@ -67,12 +66,12 @@ class CalibrationSample:
     """
 
     score: FloatArray
-    stratum: NDArray[np.intp]
-    threshold: NDArray[np.bool_]  # Threshold's proposal to verify
-    cst: NDArray[np.bool_]  # CST's
+    stratum: IntArray
+    threshold: BoolArray  # Threshold's proposal to verify
+    cst: BoolArray  # CST's
     error: FloatArray
     cost: FloatArray
-    known: NDArray[np.bool_]  # whether the label is
+    known: BoolArray  # whether the label is
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +330,7 @@ def weigh(
     """
     score, stratum, error, known = sample.score, sample.stratum, sample.error, sample.known
 
-    def hit_rate(wanted: NDArray[np.bool_]) -> float:
+    def hit_rate(wanted: BoolArray) -> float:
         verified = affordable(wanted, sample.cost, beta * sample.cost.sum()) & known
         # every label was drawn with the same probability, so that 1/propensity cancels
         return float(error[verified].mean()) if verified.any() else nan

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.analysis.advice import Advice, advise
 from gatekeeper.analysis.diagnosis import Diagnosis, diagnose
@@ -26,7 +25,7 @@ from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.run_table import RunTable
 from gatekeeper.policies import Calibrated, PolicyDescriptor, built_in, describe_policy
 from gatekeeper.report.origin import Origin, call_of, name_of, origin_of
-from gatekeeper.types import FloatArray, Reason
+from gatekeeper.types import BoolArray, FloatArray, IntArray, Reason
 
 __all__ = ["MANY", "STRATA", "PolicyReplays", "ReportData", "RunData", "read_data"]
 
@@ -72,14 +71,14 @@ class ReportData:
     diagnosis: Diagnosis
     advice: Advice
     scores: FloatArray  # (N,): s in [0, 1]; NaN without a signal
-    stratum: NDArray[np.intp]  # (N,): 0 … STRATA - 1, by expected cost
+    stratum: IntArray  # (N,): 0 … STRATA - 1, by expected cost
     for_score: bool  # whether the run's goal was the score
     rate: Estimates | None  # error rate of all outputs; None without propensities
     score: ScoreEstimate | None  # the mean score, of a run for it or without another estimate
     replays: PolicyReplays | None  # None with too few labels
 
     @cached_property
-    def labelled(self) -> NDArray[np.bool_]:
+    def labelled(self) -> BoolArray:
         return np.isfinite(self.records.error)
 
 

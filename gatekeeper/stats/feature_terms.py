@@ -14,10 +14,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.stats.rank_scale import RankScale
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray
 
 __all__ = ["SLAB", "Effect", "FeatureTerms", "table_of"]
 
@@ -67,7 +66,7 @@ class FeatureTerms:
         """How many features have a term."""
         return len(self._terms)
 
-    def only(self, kept: NDArray[np.bool_]) -> FeatureTerms:
+    def only(self, kept: BoolArray) -> FeatureTerms:
         """Without the columns that are not kept."""
         flags, terms = iter(kept.tolist()), []
         for name, scale, kinds in self._terms:

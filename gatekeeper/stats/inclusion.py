@@ -17,11 +17,10 @@ from __future__ import annotations
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.stats import products
 from gatekeeper.stats.shrinkage import FLIPPED, Fit, probabilities
-from gatekeeper.types import FloatArray
+from gatekeeper.types import FloatArray, IntArray
 
 __all__ = ["inclusion"]
 
@@ -36,7 +35,7 @@ def inclusion(
     more: FloatArray,
     *,
     slab: FloatArray,
-    kinds: NDArray[np.intp],
+    kinds: IntArray,
     features: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Probability that each further column has an effect, and the variance for its coefficient.

@@ -37,10 +37,9 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.stats.shrinkage import Group, shrunk_fit
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["DRAWS", "LabelPosterior"]
 
@@ -54,14 +53,11 @@ SLOPE_MEAN, SLOPE_VARIANCE = 0.85, 0.15  # prior of b, below 1: the fit has seen
 EFFECT_VARIANCE = 0.15  # prior guess of τ²: rates near 1/2 differ by 0.1 (standard deviation)
 EFFECT_WEIGHT = 4.0  # how many parts the guess counts for
 
-Indices = NDArray[np.intp]
-Flags = NDArray[np.bool_]
-
 
 class Cells(NamedTuple):
     """Outputs that are alike, as arrays of shape (c,)."""
 
-    rows: Indices  # one output of each cell
+    rows: IntArray  # one output of each cell
     size: FloatArray  # how many there are
     predicted: FloatArray  # their mean
 
@@ -73,7 +69,7 @@ class LabelPosterior:
         self,
         label: FloatArray,
         predicted: FloatArray,
-        partitions: Sequence[Indices],
+        partitions: Sequence[IntArray],
         *,
         seed: int = 0,
     ) -> None:
@@ -97,7 +93,7 @@ class LabelPosterior:
         self._seed = seed
         self._known = ~np.isnan(label)
         self._predicted: FloatArray = np.broadcast_to(0.0, label.shape)
-        self._partitions: list[tuple[Indices, Indices]] = []
+        self._partitions: list[tuple[IntArray, IntArray]] = []
         if self._known.all():
             return
         scale = max(float(predicted.std()), LEAST_SCALE)
@@ -129,7 +125,7 @@ class LabelPosterior:
         variance, direction = np.linalg.eigh(covariance)
         self._root = direction * np.sqrt(np.maximum(variance, 0.0))
 
-    def _design(self, rows: Indices, predicted: FloatArray) -> FloatArray:
+    def _design(self, rows: IntArray, predicted: FloatArray) -> FloatArray:
         """Rows of the regression's design, (rows, d). All of them may not fit into memory."""
         plain = [np.ones((rows.size, 1)), predicted[:, None]]
         parts = [of[rows, None] == parts for of, parts in self._partitions]
@@ -191,7 +187,7 @@ class LabelPosterior:
         # Rows with equal weights have equal projections; others have not, but for one case in 2^50.
         direction = rng.standard_normal(weights.shape[1] + 1)
 
-        def kind(rows: Indices) -> FloatArray:
+        def kind(rows: IntArray) -> FloatArray:
             label = np.where(self._known[rows], self.label[rows], -1.0)
             projected: FloatArray = weights[rows] @ direction[:-1] + label * direction[-1]
             return projected
@@ -216,7 +212,7 @@ class LabelPosterior:
             size += (wrong + right) @ weight
         return found, size
 
-    def _cells(self, among: Flags, kind: Callable[[Indices], FloatArray]) -> Cells:
+    def _cells(self, among: BoolArray, kind: Callable[[IntArray], FloatArray]) -> Cells:
         """Cells of some outputs (N,), each of one kind."""
         parts = [
             self._merged(Cells(rows, np.ones(rows.size), self._predicted[rows]), kind)
@@ -225,7 +221,7 @@ class LabelPosterior:
         ]
         return self._merged(Cells(*map(np.concatenate, zip(*parts, strict=True))), kind)
 
-    def _merged(self, cells: Cells, kind: Callable[[Indices], FloatArray]) -> Cells:
+    def _merged(self, cells: Cells, kind: Callable[[IntArray], FloatArray]) -> Cells:
         """Cells of cells that are alike."""
         rows, size, predicted = cells
         cell = np.unique(kind(rows), return_inverse=True)[1]
@@ -238,7 +234,7 @@ class LabelPosterior:
         total = np.asarray(np.bincount(cell, weights=size), dtype=np.float64)
         return Cells(rows[first], total, np.bincount(cell, weights=size * predicted) / total)
 
-    def _probabilities(self, rows: Indices, predicted: FloatArray, off: FloatArray) -> FloatArray:
+    def _probabilities(self, rows: IntArray, predicted: FloatArray, off: FloatArray) -> FloatArray:
         """Of errors (DRAWS, rows), from coefficients that are off the mode by `off` (DRAWS, d)."""
         from scipy.special import expit
 
@@ -250,7 +246,7 @@ class LabelPosterior:
         return p
 
 
-def _divided(rows: Indices, size: int) -> Iterator[Indices]:
+def _divided(rows: IntArray, size: int) -> Iterator[IntArray]:
     """The rows, so many at a time."""
     for start in range(0, rows.size, size):
         yield rows[start : start + size]

@@ -7,10 +7,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.stats.feature_terms import table_of
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Raw", "RawTable"]
 
@@ -41,7 +40,7 @@ class RawTable(NamedTuple):
         names = tuple(sorted(set[str]().union(*features)))
         return cls(rows, names, table_of(features, names))
 
-    def take(self, which: NDArray[np.intp] | NDArray[np.bool_] | slice) -> RawTable:
+    def take(self, which: IntArray | BoolArray | slice) -> RawTable:
         """Some of the candidates."""
         return RawTable(self.rows[which], self.names, self.features[which])
 

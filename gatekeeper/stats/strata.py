@@ -7,10 +7,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.types import FloatArray
+from gatekeeper.types import FloatArray, IntArray
 
 __all__ = ["CostStrata"]
 
@@ -39,6 +38,6 @@ class CostStrata:
     def __call__(self, cost_estimate: float) -> int:
         return bisect_left(self.edges, cost_estimate)
 
-    def of(self, cost_estimates: FloatArray) -> NDArray[np.intp]:
+    def of(self, cost_estimates: FloatArray) -> IntArray:
         """The stratum of each cost, (N,)."""
         return np.searchsorted(np.array(self.edges), cost_estimates, side="left")

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatekeeper.stats import products
 from gatekeeper.stats.feature_terms import FeatureTerms
 from gatekeeper.stats.rank_scale import RankScale
 from gatekeeper.stats.raw_table import Raw, RawTable
-from gatekeeper.types import FloatArray
+from gatekeeper.types import FloatArray, IntArray
 
 __all__ = ["Columns", "Design", "Predicted", "predict"]
 
@@ -95,7 +94,7 @@ class Design:
         return cls(scales, FeatureTerms.restored(state["terms"]))
 
 
-def predict(columns: Columns, known: NDArray[np.intp], y: FloatArray) -> Predicted:
+def predict(columns: Columns, known: IntArray, y: FloatArray) -> Predicted:
     """Predict the values of all outputs from those of some.
 
     Parameters

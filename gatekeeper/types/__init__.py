@@ -31,10 +31,11 @@ from gatekeeper.types.states import (
     UndecidedState,
     Verdict,
 )
-from gatekeeper.types.values import MASKED, FloatArray
+from gatekeeper.types.values import MASKED, BoolArray, FloatArray, IntArray
 
 __all__ = [
     "MASKED",
+    "BoolArray",
     "Candidate",
     "Decision",
     "FloatArray",
@@ -43,6 +44,7 @@ __all__ = [
     "GateStatus",
     "Generation",
     "GroupAccount",
+    "IntArray",
     "Label",
     "Observation",
     "Outcome",

@@ -19,7 +19,9 @@ __all__ = [
     "LOGIT",
     "MASKED",
     "MOST_COST",
+    "BoolArray",
     "FloatArray",
+    "IntArray",
     "as_count",
     "as_features",
     "as_floats",
@@ -30,6 +32,8 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.intp]
 MASKED = -9999.0  # what HTTP servers send for a log-probability of -inf
 # Of ĉ and c: between these, sums, squares and ratios of them stay finite.
 LEAST_COST, MOST_COST = 1e-100, 1e100

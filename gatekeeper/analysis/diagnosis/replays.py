@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from gatekeeper.analysis.diagnosis.data import Condition, Partition, PartitionResult
-from gatekeeper.analysis.vectorised import Flags, Indices, Stream
+from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import HGA, Oracle
 from gatekeeper.policies.hga import EPSILON_H, EPSILON_P
 from gatekeeper.stats.interval import NORMAL, Interval
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray, IntArray
 from gatekeeper.wording import counted, plural
 
 __all__ = ["SWEEP", "gate_conditions", "replay_partitions", "why_no_replay"]
@@ -100,7 +100,7 @@ def replay_partitions(
     return _averages(partitions), _averages(sweep)
 
 
-def _bins(stream: Stream, k: int) -> Indices:
+def _bins(stream: Stream, k: int) -> IntArray:
     """Bins of the score, by its quantiles over the warm-up; without a score: the last."""
     first = stream.score[: stream.warmup]
     if np.isnan(first).all():
@@ -120,7 +120,7 @@ class _Replayed(NamedTuple):
     random_variance: float
 
 
-def _measure(stream: Stream, beta: float, verified: Flags, base: Flags) -> _Replayed:
+def _measure(stream: Stream, beta: float, verified: BoolArray, base: BoolArray) -> _Replayed:
     y, cost = stream.error[stream.first :], stream.cost[stream.first :]
     hit = _mean(y[verified])
     return _Replayed(
@@ -134,7 +134,7 @@ def _measure(stream: Stream, beta: float, verified: Flags, base: Flags) -> _Repl
     )
 
 
-def _variance(y: FloatArray, a: Flags, b: Flags) -> float:
+def _variance(y: FloatArray, a: BoolArray, b: BoolArray) -> float:
     """Variance of the difference of two hit rates, if the error rate is the same in all of a ∪ b.
 
     Outputs that both verify cancel, as far as both verify equally many.

@@ -11,10 +11,9 @@ from math import isnan, nan, sqrt
 import numpy as np
 
 from gatekeeper.analysis.diagnosis.data import StratumFigures
-from gatekeeper.analysis.vectorised import Flags
 from gatekeeper.io.records import RecordTable
 from gatekeeper.stats.heterogeneity import correlation, dispersion
-from gatekeeper.types import FloatArray
+from gatekeeper.types import BoolArray, FloatArray
 from gatekeeper.wording import counted
 
 __all__ = ["base_rates", "dispersion_of", "label_weights", "stratum_figures"]
@@ -40,7 +39,7 @@ def label_weights(table: RecordTable, warmup: int) -> tuple[FloatArray, bool, li
 
 
 def stratum_figures(
-    table: RecordTable, mine: Flags, s: FloatArray, w: FloatArray
+    table: RecordTable, mine: BoolArray, s: FloatArray, w: FloatArray
 ) -> StratumFigures:
     """The figures of the records `mine`, from scores and weights of all, (N,) each."""
     from scipy.stats import t as student

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gatekeeper.analysis.summary import Summary
 from gatekeeper.budget import Ledger
 from gatekeeper.log.run_table import RunTable
@@ -12,7 +9,7 @@ from gatekeeper.report import figures
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, definitions, figure, section, table
-from gatekeeper.types import GroupAccount, Reason
+from gatekeeper.types import BoolArray, GroupAccount, Reason
 
 __all__ = ["account", "bought", "budget"]
 
@@ -96,7 +93,7 @@ def _timeline(run: RunTable) -> Markup:
     )
 
 
-def _values(verified: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> Markup:
+def _values(verified: BoolArray, wrong: BoolArray) -> Markup:
     n = verified.size
     ends = sorted({round(n * share / 10) for share in range(1, 11)})
     return table(
