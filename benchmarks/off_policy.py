@@ -35,12 +35,13 @@ from estimates import simulate
 from gatekeeper.analysis.off_policy import Evidence, policy_values
 from gatekeeper.analysis.plan import curve_of
 from gatekeeper.analysis.policy_run import Contender
-from gatekeeper.analysis.vectorised import Stream, fixed_score, strata_of
+from gatekeeper.analysis.vectorised import Stream, fixed_score
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.paper.stress import make_stream
 from gatekeeper.policies import T0, describe_policy
 from gatekeeper.stats.interval import Interval
+from gatekeeper.stats.strata import strata_of
 from gatekeeper.types import FloatArray
 
 LOGS = ("random", "threshold", "cst", "calibrated")
@@ -177,7 +178,7 @@ def truth_of(name: str, run: RecordTable, more: RecordTable) -> tuple[FloatArray
     h = np.vstack([run.h[:T0], more.h])
     estimate = np.concatenate([run.cost_estimate[:T0], more.cost_estimate])
     z = fixed_score(h, estimate, run.error[:T0]) / estimate
-    part = strata_of(estimate, 4)[T0:] if name == "cst" else np.zeros(LONG, dtype=int)
+    part = strata_of(estimate, 4, warmup=T0)[T0:] if name == "cst" else np.zeros(LONG, dtype=int)
     z = z[T0:]
     part[np.isnan(z)] = -1  # drawn at random
     place = np.empty(LONG)

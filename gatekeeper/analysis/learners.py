@@ -23,7 +23,7 @@ from gatekeeper.policies.mirror_prox import exponentiated_gradient, surrogate
 from gatekeeper.policies.mp_strat import GAMMA
 from gatekeeper.policies.score import WarmupScore, weighted_mean
 from gatekeeper.stats.quantile import RunningQuantile
-from gatekeeper.stats.strata import CostStrata
+from gatekeeper.stats.strata import strata_of
 from gatekeeper.types import FloatArray, IntArray
 
 __all__ = ["LOOPS", "MOST", "LearnerStream", "ReplaySettings", "Steps", "by_distance"]
@@ -95,8 +95,7 @@ class LearnerStream:
     def strata(self, k: int) -> IntArray:
         """k(t) of every candidate, by the warm-up's quantiles of ĉ: (N,)."""
         if k not in self._strata:
-            edges = CostStrata(self.cost_estimate[: self.warmup].tolist(), k)
-            self._strata[k] = edges.of(self.cost_estimate)
+            self._strata[k] = strata_of(self.cost_estimate, k, warmup=self.warmup)
         return self._strata[k]
 
     @cached_property
@@ -239,8 +238,8 @@ def _cst_memory(
 ) -> Steps:
     """The steps of `cst-memory`, which learns from verified candidates only."""
     warmup, first, budget = stream.warmup, stream.first, run.budget
-    strata_of, nearest = stream.strata(strata), stream.neighbours(strata)
-    parts = int(strata_of.max()) + 1
+    part, nearest = stream.strata(strata), stream.neighbours(strata)
+    parts = int(part.max()) + 1
     everywhere = RunningQuantile(1.0 - run.beta)
     histories = [RunningQuantile(1.0 - run.beta) for _ in range(parts)]
     sparse = True  # a stratum has fewer than two values, and needs those of all
@@ -249,7 +248,7 @@ def _cst_memory(
     draws = stream.draws(run)
     steps = Steps([], [], [], [], [])
     spent = 0.0
-    columns = (stream.score, stream.cost_estimate, stream.cost, stream.observed, strata_of)
+    columns = (stream.score, stream.cost_estimate, stream.cost, stream.observed, part)
     for t, (s, estimate, cost, y, k) in enumerate(
         zip(*(column.tolist() for column in columns), strict=True)
     ):

@@ -33,13 +33,14 @@ from gatekeeper.analysis.outputs import raw_of_records
 from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.analysis.predictions import log_odds_of
 from gatekeeper.analysis.rate_of_all import by_propensity
-from gatekeeper.analysis.vectorised import Stream, strata_of
+from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0, describe_policy, make_policy
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.label_posterior import LabelPosterior
+from gatekeeper.stats.strata import strata_of
 from gatekeeper.types import BoolArray, FloatArray, IntArray
 from gatekeeper.wording import counted, plural
 

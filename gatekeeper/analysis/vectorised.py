@@ -42,7 +42,6 @@ from gatekeeper.policies.score import WarmupScore
 from gatekeeper.policies.split_conformal import conformal_threshold
 from gatekeeper.protocols import Policy
 from gatekeeper.stats.quantile import expanding_quantile
-from gatekeeper.stats.strata import CostStrata
 from gatekeeper.types import (
     BoolArray,
     Candidate,
@@ -57,7 +56,6 @@ __all__ = [
     "Decisions",
     "Stream",
     "fixed_score",
-    "strata_of",
     "stratified_thresholds",
 ]
 
@@ -358,11 +356,6 @@ def _candidates(
         Candidate(str(i), Signals(*signals), cost, more)
         for i, (signals, cost, more) in enumerate(rows)
     ]
-
-
-def strata_of(values: FloatArray, k: int, *, warmup: int = T0) -> IntArray:
-    """Stratum in 0 … K-1 of each value, by the quantiles of the first `warmup`: (N,)."""
-    return CostStrata(values[:warmup].tolist(), k).of(values)
 
 
 def stratified_thresholds(z: FloatArray, strata: IntArray, q: float) -> FloatArray:

@@ -52,18 +52,17 @@ class CST(QuantilePolicy):
         seed: int = 0,
     ) -> None:
         self.strata = check_count("strata", strata)
-        self._edges: CostStrata | None = None
+        self._cost_strata = CostStrata(strata)
         self._by_stratum: list[RunningQuantile] = []
         super().__init__(beta, warmup=warmup, on_missing=on_missing, seed=seed)
 
     def _prepare(self) -> None:
-        if self._edges is None:
-            self._edges = CostStrata(self._warmup.costs, self.strata)
+        if not self._cost_strata.fitted:
+            self._cost_strata.fit(self._warmup.costs)
         self._by_stratum = [self._empty() for _ in range(self.strata)]
 
     def _stratum(self, cost_estimate: float) -> int:
-        assert self._edges is not None  # fitted before the first candidate after the warm-up
-        return self._edges(cost_estimate)
+        return self._cost_strata.of(cost_estimate)
 
     def _threshold(self, stratum: int | None) -> float:
         assert stratum is not None
@@ -77,12 +76,11 @@ class CST(QuantilePolicy):
 
     def state(self) -> dict[str, Any]:
         return super().state() | {
-            "edges": None if self._edges is None else self._edges.edges,
+            "edges": self._cost_strata.state(),
             "by_stratum": [history.values() for history in self._by_stratum],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
-        edges = state["edges"]
-        self._edges = None if edges is None else CostStrata.from_edges(edges)
+        self._cost_strata.restore(state["edges"])
         self._by_stratum = [RunningQuantile(1.0 - self.beta, v) for v in state["by_stratum"]]

@@ -55,19 +55,18 @@ class MPStrat(MirrorProxPolicy):
     ) -> None:
         super().__init__(beta, warmup=warmup, on_missing=on_missing, seed=seed)
         self.strata = check_count("strata", strata)
-        self._edges: CostStrata | None = None
+        self._cost_strata = CostStrata(strata)
         self._student: list[list[float]] = []
         self._teacher: list[list[float]] = []
 
     def _start(self, w0: list[float], price: float) -> None:
-        self._edges = CostStrata(self._warmup.costs, self.strata)
+        self._cost_strata.fit(self._warmup.costs)
         self._price = [max(self.floor, price)] * self.strata
         self._student = [w0] * self.strata
         self._teacher = [w0] * self.strata
 
     def _stratum(self, cost_estimate: float) -> int:
-        assert self._edges is not None  # fitted before the first candidate after the warm-up
-        return self._edges(cost_estimate)
+        return self._cost_strata.of(cost_estimate)
 
     def _shown(self, stratum: int) -> int:
         return stratum
@@ -89,14 +88,13 @@ class MPStrat(MirrorProxPolicy):
 
     def state(self) -> dict[str, Any]:
         return super().state() | {
-            "edges": None if self._edges is None else self._edges.edges,
+            "edges": self._cost_strata.state(),
             "student": [list(theta) for theta in self._student],
             "teacher": [list(theta) for theta in self._teacher],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
-        edges = state["edges"]
-        self._edges = None if edges is None else CostStrata.from_edges(edges)
+        self._cost_strata.restore(state["edges"])
         self._student = [list(theta) for theta in state["student"]]
         self._teacher = [list(theta) for theta in state["teacher"]]

@@ -71,8 +71,9 @@ class SplitConformal:
         self._warmup = WarmupScore(warmup)
         self._left = calibration
         self._labels = 0
-        self._edges: CostStrata | None = None
-        self._z: list[list[float]] = [[] for _ in range(strata if stratified else 1)]
+        parts = strata if stratified else 1
+        self._cost_strata = CostStrata(parts)
+        self._z: list[list[float]] = [[] for _ in range(parts)]
         self._tau: list[float] = []
 
     @property
@@ -85,13 +86,12 @@ class SplitConformal:
         if self._warmup.active:
             self._warmup.add(candidate)
             return Decision(True, Reason.WARMUP, version=self._labels)
-        if self._edges is None:
+        if not self._cost_strata.fitted:
             self._warmup.fit()
-            # one stratum has no edges: every cost falls into it
-            self._edges = CostStrata(self._warmup.costs, len(self._z))
+            self._cost_strata.fit(self._warmup.costs)
             self._warmup.close()
         s = self._warmup.score(candidate.signals)
-        k = self._edges(candidate.cost_estimate)
+        k = self._cost_strata.of(candidate.cost_estimate)
         shown = k if self.stratified else None
         if self._left:
             self._left -= 1
@@ -125,7 +125,7 @@ class SplitConformal:
             "warmup": self._warmup.state(),
             "missing": self._missing.state(),
             "left": self._left,
-            "edges": None if self._edges is None else self._edges.edges,
+            "edges": self._cost_strata.state(),
             "z": [list(z) for z in self._z],
             "tau": [None if tau == inf else tau for tau in self._tau],
         }
@@ -134,8 +134,7 @@ class SplitConformal:
         self._labels, self._left = state["labels"], state["left"]
         self._warmup.restore(state["warmup"])
         self._missing.restore(state["missing"])
-        edges = state["edges"]
-        self._edges = None if edges is None else CostStrata.from_edges(edges)
+        self._cost_strata.restore(state["edges"])
         self._z = [list(z) for z in state["z"]]
         self._tau = [inf if tau is None else tau for tau in state["tau"]]
 

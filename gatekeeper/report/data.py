@@ -15,7 +15,7 @@ from gatekeeper.analysis.estimates import Estimates, estimate
 from gatekeeper.analysis.experiment import Comparison, Protocol, compare
 from gatekeeper.analysis.score import ScoreEstimate, estimate_score
 from gatekeeper.analysis.summary import Summary, summary_of
-from gatekeeper.analysis.vectorised import fixed_score, strata_of
+from gatekeeper.analysis.vectorised import fixed_score
 from gatekeeper.analysis.warmup import warmup_of
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
@@ -25,6 +25,7 @@ from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.run_table import RunTable
 from gatekeeper.policies import Calibrated, PolicyDescriptor, built_in, describe_policy
 from gatekeeper.report.origin import Origin, call_of, name_of, origin_of
+from gatekeeper.stats.strata import strata_of
 from gatekeeper.types import BoolArray, FloatArray, IntArray, Reason
 
 __all__ = ["MANY", "STRATA", "PolicyReplays", "ReportData", "RunData", "read_data"]

@@ -58,10 +58,10 @@ def scores(table: RecordTable, warmup: int = 50) -> tuple[FloatArray, FloatArray
         if r.error is not None:
             fitted.learn(r.id, r.error)
     fitted.fit()
-    edges = CostStrata([r.cost_estimate for r in rows[:warmup]], 4)
+    strata = CostStrata(4).fit([r.cost_estimate for r in rows[:warmup]])
     return (
         np.array([fitted.score(r.signals) for r in rows[warmup:]]),
-        np.array([edges(r.cost_estimate) for r in rows[warmup:]]),
+        np.array([strata.of(r.cost_estimate) for r in rows[warmup:]]),
     )
 
 

@@ -22,11 +22,12 @@ from gatekeeper.analysis.diagnosis.strata import (
     label_weights,
     stratum_figures,
 )
-from gatekeeper.analysis.vectorised import fixed_score, strata_of
+from gatekeeper.analysis.vectorised import fixed_score
 from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0
+from gatekeeper.stats.strata import strata_of
 from gatekeeper.wording import counted, plural
 
 __all__ = ["diagnose", "orders_for"]
