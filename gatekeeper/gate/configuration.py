@@ -25,6 +25,7 @@ from gatekeeper.policies import (
     PolicyDescriptor,
     Survey,
     describe_policy,
+    display_name,
 )
 from gatekeeper.protocols import (
     AsyncVerifier,
@@ -266,8 +267,7 @@ class GateSettings:
 
     def facts(self, policy: Policy) -> GateFacts:
         """Facts about the gate for sinks."""
-        name = str(getattr(policy, "name", type(policy).__name__))
-        return GateFacts(name, self.budget.unit, self.fingerprint().of_verifier)
+        return GateFacts(display_name(policy), self.budget.unit, self.fingerprint().of_verifier)
 
     def logged(self, policy: Policy) -> dict[str, dict[str, Any]]:
         """The settings that a log must have to be resumed: JSON values, by group and name."""
@@ -279,15 +279,15 @@ class GateSettings:
         budget = asdict(self.budget) | {"max_cost": self.max_cost}
         if not self.budget.groups:  # an early log does not name them
             del budget["groups"]
-        described = _described(policy)
-        if isinstance(self.policy, str | None) and "seed" in described:
-            described["seed"] = self.seed
+        of_policy = _settings_of(policy)
+        if isinstance(self.policy, str | None) and "seed" in of_policy:
+            of_policy["seed"] = self.seed
         return {
             "exploration": {
                 "explore": self.effective_explore,
                 "seed": self.seed if self.effective_explore else 0,
             },
-            "policy": described,
+            "policy": of_policy,
             "budget": budget,
             "more": _as_json(more),
         }
@@ -306,7 +306,7 @@ def _as_json(more: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _described(policy: Policy) -> dict[str, Any]:
+def _settings_of(policy: Policy) -> dict[str, Any]:
     """The policy's class and its public plain settings, which identify it.
 
     Raises

@@ -8,7 +8,7 @@ rule for candidates without signals (`missing_signal`), the price of the budget 
 from gatekeeper.policies.calibrated import Calibrated
 from gatekeeper.policies.cst import CST
 from gatekeeper.policies.cst_memory import CSTMemory
-from gatekeeper.policies.descriptor import Goal, PolicyDescriptor
+from gatekeeper.policies.descriptor import Goal, PolicyDescriptor, display_name
 from gatekeeper.policies.hga import HGA
 from gatekeeper.policies.mp_adapt import MPAdapt
 from gatekeeper.policies.mp_strat import MPStrat
@@ -45,6 +45,7 @@ __all__ = [
     "Threshold",
     "built_in",
     "describe_policy",
+    "display_name",
     "make_policy",
     "policy_names",
     "replay_names",

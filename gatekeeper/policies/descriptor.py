@@ -32,7 +32,7 @@ from typing import Any, Literal, get_args
 from gatekeeper.errors import BadInputError
 from gatekeeper.protocols import Policy
 
-__all__ = ["Goal", "Learns", "Need", "PolicyDescriptor"]
+__all__ = ["Goal", "Learns", "Need", "PolicyDescriptor", "display_name"]
 
 Goal = Literal["errors", "score"]
 Learns = Literal["nothing", "warm-up", "labels"]
@@ -135,3 +135,8 @@ class PolicyDescriptor:
                 )
         informed = {need: stream[need] for need in self.needs if need in stream}
         return self.make(beta, seed=seed, **informed, **options)
+
+
+def display_name(policy: Policy) -> str:
+    """The name under which telemetry shows a policy: its `name`, else that of its class."""
+    return str(getattr(policy, "name", type(policy).__name__))

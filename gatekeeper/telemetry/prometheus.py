@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from gatekeeper.errors import MissingDependencyError
 from gatekeeper.gate import VerificationGate
+from gatekeeper.policies import display_name
 from gatekeeper.stats.interval import Interval
 from gatekeeper.types import GateStatus, PolicyHealth
 
@@ -51,7 +52,7 @@ class GateCollector:
         self, gate: VerificationGate, *, error_rate: Callable[[], Interval | None] | None = None
     ) -> None:
         self._gate, self._error_rate = gate, error_rate
-        self._policy = str(getattr(gate.policy, "name", type(gate.policy).__name__))
+        self._policy = display_name(gate.policy)
         self._unit = gate.budget.unit
 
     def describe(self) -> Iterator[Metric]:
