@@ -67,56 +67,76 @@ class SQLiteLog:
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+        given = as_path("log", path)
+        self.path = Path(os.path.realpath(given))  # one lock, whatever link leads to the file
         self._lock: BaseFileLock | None = None
         self._indexed = read_only  # a reader creates no index: it reads all events
-        path = as_path("log", path)
-        try:
-            self.path = Path(os.path.realpath(path))  # one lock, whatever link leads to the file
-            if not self.path.parent.is_dir():
-                raise LogError(f"log {str(path)!r} cannot be opened: its folder does not exist")
-            if read_only and not self.path.exists():
-                raise LogError(f"log {str(path)!r} does not exist")
-            if self.path.exists() and not self.path.is_file():
-                raise LogError(f"log {str(path)!r} cannot be opened: it is no regular file")
-            if not read_only:
-                lock = self.path.with_name(f"{self.path.name}.lock")
-                make_file(lock)
-                self._lock = FileLock(lock, thread_local=False)
-                self._lock.acquire(timeout=0)
-                make_file(self.path)
-            self._db = connect_to_read(self.path) if read_only else connect(self.path, "mode=rwc")
-        except Timeout:
-            raise LogLockedError(
-                f"log {str(path)!r} is in use by another gate: close it, or give this one a file "
-                "of its own; processes that share a budget share a run in PostgreSQL, with "
-                "log='postgresql://...', run='eval-7' and shared=True"
-            ) from None
-        except (OSError, sqlite3.Error) as e:
-            why = why_not(e, self.path)
-            self._unlock()
-            raise LogError(f"log {str(path)!r} cannot be opened: {why}") from e
+        self._db = self._open(given, read_only=read_only)
         self.file = identity(self.path)
         OPEN.add(self)
         try:
-            if not read_only:
-                self._db.execute("PRAGMA journal_mode = WAL")
-                self._db.execute("PRAGMA synchronous = NORMAL")
-            self._migrate(read_only)
-            self._name, self._wal = str(self.path), f"{self.path}-wal"
-            self._wal_file = identity(self._wal)
-            self._size = look(self._name)[1]
+            self._prepare(read_only=read_only)
         except sqlite3.OperationalError as e:  # a full disk, no permission: the file may be fine
             why = why_not(e, self.path)
             self.close()
-            raise LogError(f"log {str(path)!r} cannot be opened: {why}") from e
+            raise LogError(f"log {str(given)!r} cannot be opened: {why}") from e
         except sqlite3.Error as e:
             self.close()
-            raise LogError(f"{str(path)!r} is not a log of gatekeeper: {e}") from e
+            raise LogError(f"{str(given)!r} is not a log of gatekeeper: {e}") from e
         except LogError:
             self.close()
             raise
 
-    def _migrate(self, read_only: bool) -> None:
+    def _open(self, given: Path, *, read_only: bool) -> sqlite3.Connection:
+        """Connect to the file; to write, lock it first, and make it where it is missing."""
+        try:
+            self._check_file(given, must_exist=read_only)
+            if read_only:
+                return connect_to_read(self.path)
+            self._take_lock(given)
+            make_file(self.path)
+            return connect(self.path, "mode=rwc")
+        except (OSError, sqlite3.Error) as e:
+            why = why_not(e, self.path)
+            self._unlock()
+            raise LogError(f"log {str(given)!r} cannot be opened: {why}") from e
+
+    def _check_file(self, given: Path, *, must_exist: bool) -> None:
+        if not self.path.parent.is_dir():
+            raise LogError(f"log {str(given)!r} cannot be opened: its folder does not exist")
+        if must_exist and not self.path.exists():
+            raise LogError(f"log {str(given)!r} does not exist")
+        if self.path.exists() and not self.path.is_file():
+            raise LogError(f"log {str(given)!r} cannot be opened: it is no regular file")
+
+    def _take_lock(self, given: Path) -> None:
+        lock = self.path.with_name(f"{self.path.name}.lock")
+        make_file(lock)
+        self._lock = FileLock(lock, thread_local=False)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise LogLockedError(
+                f"log {str(given)!r} is in use by another gate: close it, or give this one a file "
+                "of its own; processes that share a budget share a run in PostgreSQL, with "
+                "log='postgresql://...', run='eval-7' and shared=True"
+            ) from None
+
+    def _prepare(self, *, read_only: bool) -> None:
+        """Bring the schema up to date, and note what the files are, to detect another in place."""
+        if not read_only:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+        self._migrate(read_only=read_only)
+        self._name, self._wal = str(self.path), f"{self.path}-wal"
+        self._wal_file = identity(self._wal)
+        self._size = look(self._name)[1]
+
+    def _unlock(self) -> None:
+        if self._lock:
+            self._lock.release()
+
+    def _migrate(self, *, read_only: bool) -> None:
         tables = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
         if tables and "migrations" not in tables:
             raise LogError(f"{str(self.path)!r} is another program's database: choose a new file")
@@ -151,7 +171,7 @@ class SQLiteLog:
             rows = self._db.execute("SELECT name, value FROM settings")
             return {name: json.loads(value) for name, value in rows}
         except (sqlite3.Error, ValueError) as e:
-            raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
+            raise self._unreadable(e) from e
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         self._write(
@@ -209,13 +229,13 @@ class SQLiteLog:
             for number, at, kind, id_, text in self._db.execute(query, (seq,)):
                 yield StampedEvent(number, at, decode(kind, id_, text))
         except sqlite3.Error as e:
-            raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
+            raise self._unreadable(e) from e
 
     def last(self) -> int:
         try:
             return self._last()
         except sqlite3.Error as e:
-            raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
+            raise self._unreadable(e) from e
 
     def decided_ids(self, seq: int) -> Iterator[str]:
         query = "SELECT id FROM events WHERE seq <= ? AND kind = ? ORDER BY seq"
@@ -223,7 +243,7 @@ class SQLiteLog:
             for (id_,) in self._db.execute(query, (seq, Decided.kind)):
                 yield id_
         except sqlite3.Error as e:
-            raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
+            raise self._unreadable(e) from e
 
     def snapshot(self, key: str) -> Snapshot | None:
         try:
@@ -271,10 +291,13 @@ class SQLiteLog:
             for row in self._db.execute(query, values):  # noqa: UP028  # that would close it too
                 yield row
         except sqlite3.Error as e:
-            why = str(e)
-            if getattr(e, "sqlite_errorcode", None) == sqlite3.SQLITE_TOOBIG:
-                why = f"an event in it has more than {MAX_LINE >> 20} MiB, the limit of one"
-            raise LogError(f"log {str(self.path)!r} cannot be read: {why}") from e
+            raise self._unreadable(e) from e
+
+    def _unreadable(self, error: Exception) -> LogError:
+        why = str(error)
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_TOOBIG:
+            why = f"an event in it has more than {MAX_LINE >> 20} MiB, the limit of one"
+        return LogError(f"log {str(self.path)!r} cannot be read: {why}")
 
     def close(self) -> None:
         self._db.close()
@@ -286,10 +309,6 @@ class SQLiteLog:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def _unlock(self) -> None:
-        if self._lock:
-            self._lock.release()
 
 
 @contextmanager
