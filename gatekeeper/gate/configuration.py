@@ -292,6 +292,17 @@ class GateSettings:
             "more": _as_json(more),
         }
 
+    def of_snapshot(self, logged: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+        """All settings that decisions depend on: a snapshot is read by a gate with equal ones.
+
+        Those of `logged`, and others that a gate may change when it resumes a log.
+        """
+        return {
+            **logged,
+            "drift": {"on_drift": self.effective_on_drift, "rate": self.relearning_rate},
+            "draws": {"rate": self.epsilon},  # also by `warmup`, which an instance ignores
+        }
+
 
 def usual_policy(goal: Goal) -> str:
     """The name of the policy for a goal, where none is given."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -59,7 +59,7 @@ class Journal:
         admission: Admission,
         transaction: Transaction,
         *,
-        settings: dict[str, dict[str, Any]],
+        settings: Mapping[str, Mapping[str, Any]],
     ) -> None:
         self._log, self._state, self._admission = log, state, admission
         self._transaction = transaction

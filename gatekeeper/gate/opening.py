@@ -43,33 +43,17 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
     LogError
         For a log that cannot be used, or was written with other settings. The log is then closed.
     """
-    guard = DriftGuard(
-        policy,
-        rate=given.relearning_rate,
-        relearns=given.effective_on_drift == "relearn",
-        seed=given.own_seed,
-    )
     ledger = (SharedLedger if given.shared else Ledger)(
         given.budget, given.max_cost, explore=given.epsilon
     )
-    state = GateState(ledger, policy, guard, on_drift=given.effective_on_drift, model=given.model)
+    state = _fresh_state(given, policy, ledger)
     admission = Admission(state, epsilon=given.epsilon, seed=given.own_seed, planned=given.planned)
     transaction = Transaction()
-    logged = given.logged(policy)
+    logged = given.logged(policy)  # raises while no log is open yet
     log = _open(given.place, ledger)
     try:
         check_settings(log, logged)
-        journal = Journal(
-            log,
-            state,
-            admission,
-            transaction,
-            settings=logged
-            | {
-                "drift": {"on_drift": given.effective_on_drift, "rate": given.relearning_rate},
-                "draws": {"rate": given.epsilon},  # also by `warmup`, which an instance ignores
-            },
-        )
+        journal = Journal(log, state, admission, transaction, settings=given.of_snapshot(logged))
         with Naming("of this gate"):
             resume(
                 journal,
@@ -89,13 +73,7 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
         state,
         admission,
         journal,
-        reader=OutputReader(
-            state,
-            given.cost_estimate,
-            given.features,
-            groups=tuple(given.budget.groups),
-            keep_response_ids=bool(sinks),
-        ),
+        reader=_reader(given, state, keep_response_ids=bool(sinks)),
         unit=given.budget.unit,
         verifies=given.verifier is not None,
         transaction=transaction,
@@ -104,6 +82,26 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
     if isinstance(ledger, SharedLedger) and isinstance(log, JointLog):
         life.follow(log, ledger)
     return life
+
+
+def _fresh_state(given: GateSettings, policy: Policy, ledger: Ledger) -> GateState:
+    guard = DriftGuard(
+        policy,
+        rate=given.relearning_rate,
+        relearns=given.effective_on_drift == "relearn",
+        seed=given.own_seed,
+    )
+    return GateState(ledger, policy, guard, on_drift=given.effective_on_drift, model=given.model)
+
+
+def _reader(given: GateSettings, state: GateState, *, keep_response_ids: bool) -> OutputReader:
+    return OutputReader(
+        state,
+        given.cost_estimate,
+        given.features,
+        groups=tuple(given.budget.groups),
+        keep_response_ids=keep_response_ids,
+    )
 
 
 def _open(log: Path | PostgresRun | Log | None, ledger: Ledger) -> Log:
