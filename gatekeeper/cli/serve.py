@@ -14,6 +14,7 @@ from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, LogMismatchError, MissingDependencyError
@@ -36,9 +37,12 @@ from gatekeeper.programs.telemetry import sinks_of
 from gatekeeper.programs.values import key_of, shown_variable
 from gatekeeper.protocols import Sink
 from gatekeeper.telemetry.error_rate import LoggedErrorRate
-from gatekeeper.types import SharedStatus
+from gatekeeper.types import GateStatus, SharedStatus
 from gatekeeper.verifiers import ByKind
 from gatekeeper.wording import counted
+
+if TYPE_CHECKING:
+    from gatekeeper.gateway.route import Route
 
 __all__ = ["add", "main"]
 
@@ -115,18 +119,37 @@ def _work(args: argparse.Namespace, token: str, worker: Worker) -> int:
         known = Tasks(tasks, kinds=verifier.verifiers, store=store)
         if termination.came:
             return 0
-        asyncio.run(_serve(plans, gates, known, args, token, worker, termination))
-        found = [gate.status() for gate in gates]
-        figures = (
-            sum(status.seen for status in found),
-            sum(status.verified + status.warmup_verified for status in found),
-            sum(status.errors_found + status.warmup_errors for status in found),
-        )
-        if worker.supervisor is None:
-            _print(_ended(*figures))
-        else:
-            worker.say(figures)
+        from gatekeeper.gateway.application import Gateway  # these need the extra
+        from gatekeeper.gateway.server import serve
+
+        routes = _routes(plans, gates, args.host, token)
+        number = worker.number if args.workers > 1 else None
+        gateway = Gateway(routes[0], known, routes[1:], worker=number)
+
+        def ready(url: str) -> None:
+            text = _ready_text(plans, routes, url, tasks=len(known), processes=args.workers)
+            _report(worker, text)
+
+        asyncio.run(serve(gateway, worker.sockets, termination=termination, on_ready=ready))
+        _report(worker, _figures([gate.status() for gate in gates]))
     return 0
+
+
+def _report(worker: Worker, message: str | tuple[int, int, int]) -> None:
+    """Print a text or the figures of the end, or leave that to the supervisor."""
+    if worker.supervisor is not None:
+        worker.say(message)
+    else:
+        _print(message if isinstance(message, str) else _ended(*message))
+
+
+def _figures(found: Sequence[GateStatus]) -> tuple[int, int, int]:
+    """The outputs of all gates: seen, verified, wrong."""
+    return (
+        sum(status.seen for status in found),
+        sum(status.verified + status.warmup_verified for status in found),
+        sum(status.errors_found + status.warmup_errors for status in found),
+    )
 
 
 def _ended(seen: int, verified: int, wrong: int) -> str:
@@ -137,25 +160,17 @@ def _print(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-async def _serve(
-    plans: Sequence[_Plan],
-    gates: Sequence[VerificationGate],
-    tasks: Tasks,
-    args: argparse.Namespace,
-    token: str,
-    worker: Worker,
-    termination: Termination,
-) -> None:
-    from gatekeeper.gateway.application import Gateway  # these need the extra
-    from gatekeeper.gateway.route import Route
-    from gatekeeper.gateway.server import serve
+def _routes(
+    plans: Sequence[_Plan], gates: Sequence[VerificationGate], host: str, token: str
+) -> list[Route]:
+    from gatekeeper.gateway.route import Route  # these need the extra
     from gatekeeper.page.access import Access
     from gatekeeper.page.application import PATH, LivePage
     from gatekeeper.page.watcher import Watcher
 
     private = plans[0].settings.own_key is not None
-    access = Access(hosts=[args.host], private=private, token=token)
-    routes = [
+    access = Access(hosts=[host], private=private, token=token)
+    return [
         Route(
             gate=gate,
             settings=plan.settings,
@@ -172,30 +187,25 @@ async def _serve(
         for plan, gate in zip(plans, gates, strict=True)
     ]
 
-    def ready(url: str) -> None:
-        of_all = f", {counted(len(tasks), 'task')}"
-        if args.workers > 1:
-            of_all += f", {counted(args.workers, 'process')}"
-        lines = [
-            _route_line(plan, url, "" if plan.name else of_all, outputs=gate.status().seen)
-            for plan, gate in zip(plans, gates, strict=True)
-        ]
-        lines += [
-            f"the live page{f' of route {route.name}' if route.name else ''}, with the right to "
-            f"give verdicts: {url}{route.page.path}?token={access.token}"
-            for route in routes
-            if route.page is not None
-        ]
-        text = "\n".join(f"gatekeeper: {line}" for line in lines)
-        if worker.supervisor is None:
-            _print(text)
-        else:
-            worker.say(text)
 
-    gateway = Gateway(
-        routes[0], tasks, routes[1:], worker=worker.number if args.workers > 1 else None
-    )
-    await serve(gateway, worker.sockets, termination=termination, on_ready=ready)
+def _ready_text(
+    plans: Sequence[_Plan], routes: Sequence[Route], url: str, *, tasks: int, processes: int
+) -> str:
+    """The lines to print when the gateway serves: one for each route, and one for its page."""
+    of_all = f", {counted(tasks, 'task')}"
+    if processes > 1:
+        of_all += f", {counted(processes, 'process')}"
+    lines = [
+        _route_line(plan, url, "" if plan.name else of_all, outputs=route.gate.status().seen)
+        for plan, route in zip(plans, routes, strict=True)
+    ]
+    lines += [
+        f"the live page{f' of route {route.name}' if route.name else ''}, with the right to "
+        f"give verdicts: {url}{route.page.path}?token={route.page.token}"
+        for route in routes
+        if route.page is not None
+    ]
+    return "\n".join(f"gatekeeper: {line}" for line in lines)
 
 
 def _route_line(plan: _Plan, url: str, more: str, *, outputs: int) -> str:

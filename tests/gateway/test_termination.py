@@ -56,11 +56,11 @@ def test_while_it_starts(
         signal.raise_signal(signal.SIGTERM)
         yield None
 
-    async def must_not_serve(*_: Any) -> None:
+    def must_not_serve(*_: Any) -> None:
         pytest.fail("it serves")
 
     monkeypatch.setattr(serve, "_store", store)
-    monkeypatch.setattr(serve, "_serve", must_not_serve)
+    monkeypatch.setattr(serve, "_routes", must_not_serve)
     options = ["--log", place.dsn, "--run", place.name, "--shared", "--port", "0"]
     assert main(["serve", "--upstream", "http://127.0.0.1:9/v1", *options]) == 0
     assert live == [1]
