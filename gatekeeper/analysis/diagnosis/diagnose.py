@@ -88,6 +88,20 @@ def diagnose(
     check_count("warmup", warmup)
     if not len(table):
         raise BadInputError("there are no records to diagnose")
+    table, left_out = _usable(table)
+    found = _figures(table, beta, strata, warmup=warmup, orders=orders)
+    if found.absent is None:
+        partitions, sweep = replay_partitions(table, beta, strata, warmup, orders, on_progress)
+        gate = gate_conditions(table, beta, strata, warmup)
+        found = replace(found, partitions=partitions, sweep=sweep, gate=gate)
+    thresholds, conclusion = conclude(found)
+    return replace(
+        found, notes=left_out + found.notes, thresholds=thresholds, conclusion=conclusion
+    )
+
+
+def _usable(table: RecordTable) -> tuple[RecordTable, list[str]]:
+    """The table without records and labels that would only mislead, and notes on those."""
     notes: list[str] = []
     known = ~np.isnan(table.error) & ~np.isnan(table.cost)
     if COMPLETE * len(table) <= known.sum() < len(table):
@@ -100,14 +114,21 @@ def diagnose(
         outside = counted(external.sum(), "external verdict")
         notes.append(f"left out: {outside}, which is no random sample")
         table = replace(table, error=np.where(external, nan, table.error))
+    return table, notes
+
+
+def _figures(
+    table: RecordTable, beta: float, strata: int, *, warmup: int, orders: int
+) -> Diagnosis:
+    """The figures of the strata and their tests, without a replay and a conclusion."""
     s = fixed_score(table.h, table.cost_estimate, table.error, warmup=warmup)
     k = np.where(np.isnan(s), -1, strata_of(table.cost_estimate, strata, warmup=warmup))
-    w, chosen, note = label_weights(table, warmup)
+    w, chosen, notes = label_weights(table, warmup)
     after = np.arange(len(table)) >= warmup
     figures = [stratum_figures(table, after & (k == j), s, w) for j in range(strata)]
     dispersion, corrected, dispersion_p = dispersion_of(figures)
     spread, base_p = base_rates(figures)
-    found = Diagnosis(
+    return Diagnosis(
         records=len(table),
         warmup=min(warmup, len(table)),
         without_signal=int((after & (k < 0)).sum()),
@@ -126,16 +147,10 @@ def diagnose(
         absent=why_no_replay(table, warmup),
         odds=odds_of(table, beta, strata, warmup=warmup),
         chosen=chosen,
-        notes=notes + note,
+        notes=notes,
         thresholds=Thresholds.UNKNOWN,
         conclusion="",
     )
-    if found.absent is None:
-        partitions, sweep = replay_partitions(table, beta, strata, warmup, orders, on_progress)
-        gate = gate_conditions(table, beta, strata, warmup)
-        found = replace(found, partitions=partitions, sweep=sweep, gate=gate)
-    thresholds, conclusion = conclude(found)
-    return replace(found, thresholds=thresholds, conclusion=conclusion)
 
 
 def orders_for(n: int) -> int:

@@ -109,15 +109,18 @@ def _bins(stream: Stream, k: int) -> IntArray:
 
 
 class _Replayed(NamedTuple):
-    """One rule in one order: what a `PartitionResult` averages; variances in place of margins."""
+    """One rule in one order: what a `PartitionResult` averages.
+
+    `…_by_labels` is a difference's variance due to the chance by which outputs are wrong.
+    """
 
     hit_rate: float
     recall: float
     utilisation: float
     above_threshold: float
-    threshold_variance: float
+    above_threshold_by_labels: float
     above_random: float
-    random_variance: float
+    above_random_by_labels: float
 
 
 def _measure(stream: Stream, beta: float, verified: BoolArray, base: BoolArray) -> _Replayed:
@@ -146,27 +149,34 @@ def _variance(y: FloatArray, a: BoolArray, b: BoolArray) -> float:
 
 
 def _averages(replayed: dict[str, list[_Replayed]]) -> list[PartitionResult]:
-    choices = []
-    for name, rows in replayed.items():
-        values = np.array(rows)
-        defined = values[~np.isnan(values).any(axis=1)]
-        if not len(defined):
-            unknown = Interval(nan, nan, nan)
-            choices.append(PartitionResult(name, nan, nan, nan, unknown, unknown))
-            continue
-        hit, recall, used, delta, var, above, var_above = defined.mean(axis=0).tolist()
-        by_order = defined.var(axis=0, ddof=1) / len(defined) if len(defined) > 1 else [0.0] * 7
-        choices.append(
-            PartitionResult(
-                name,
-                hit_rate=hit,
-                recall=recall,
-                utilisation=used,
-                above_threshold=Interval.around(delta, NORMAL * sqrt(var + by_order[3])),
-                above_random=Interval.around(above, NORMAL * sqrt(var_above + by_order[5])),
-            )
-        )
-    return choices
+    return [_average(name, rows) for name, rows in replayed.items()]
+
+
+def _average(name: str, rows: list[_Replayed]) -> PartitionResult:
+    """The mean of the orders in which every figure is defined; NaN if there are none."""
+    values = np.array(rows)
+    defined = values[~np.isnan(values).any(axis=1)]
+    if not len(defined):
+        unknown = Interval(nan, nan, nan)
+        return PartitionResult(name, nan, nan, nan, unknown, unknown)
+    mean = _Replayed(*defined.mean(axis=0).tolist())
+    by_order = _Replayed(*[0.0] * len(mean))  # variances of the means
+    if len(defined) > 1:
+        by_order = _Replayed(*(defined.var(axis=0, ddof=1) / len(defined)).tolist())
+    return PartitionResult(
+        name,
+        hit_rate=mean.hit_rate,
+        recall=mean.recall,
+        utilisation=mean.utilisation,
+        above_threshold=Interval.around(
+            mean.above_threshold,
+            NORMAL * sqrt(mean.above_threshold_by_labels + by_order.above_threshold),
+        ),
+        above_random=Interval.around(
+            mean.above_random,
+            NORMAL * sqrt(mean.above_random_by_labels + by_order.above_random),
+        ),
+    )
 
 
 def _mean(values: FloatArray) -> float:
