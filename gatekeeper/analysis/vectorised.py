@@ -209,9 +209,9 @@ class Stream:
 
     def by_partition(self, strata: IntArray, beta: float, *, seed: int = 0) -> Decisions:
         """Threshold within each part of any partition (N,): the paper's controls."""
-        return self._by_threshold(stratified_thresholds(self.z, strata, 1.0 - beta), beta, seed)
+        return self.by_threshold(stratified_thresholds(self.z, strata, 1.0 - beta), beta, seed)
 
-    def _by_threshold(
+    def by_threshold(
         self,
         tau: FloatArray,
         beta: float,
@@ -220,9 +220,20 @@ class Stream:
         *,
         start: int | None = None,
     ) -> Decisions:
-        """Decisions of a rule z > τ. Candidates without a score are drawn with probability β.
+        """The decisions of a rule z > τ. Candidates without a score are drawn with probability β.
 
-        The draws begin with candidate `start`; by default where the warm-up ends.
+        Parameters
+        ----------
+        tau
+            τ (N,).
+        beta
+            Share of the full cost to spend, in (0, 1).
+        seed
+            Seed of the draws.
+        strata
+            The stratum of each candidate (N,), for the decisions; None: there are none.
+        start
+            The candidate with which the draws begin; None: the first after the warm-up.
         """
         first = self.first
         with np.errstate(invalid="ignore"):
@@ -233,9 +244,9 @@ class Stream:
         wanted[missing] = drawn
         tau = np.where(missing, np.nan, tau)
         shown = np.full(len(self), -1) if strata is None else np.where(missing, -1, strata)
-        return self._admitted(wanted[first:], beta, self.score[first:], tau[first:], shown[first:])
+        return self.admitted(wanted[first:], beta, self.score[first:], tau[first:], shown[first:])
 
-    def _admitted(
+    def admitted(
         self,
         wanted: BoolArray,
         beta: float,
@@ -243,6 +254,7 @@ class Stream:
         threshold: FloatArray | None = None,
         stratum: IntArray | None = None,
     ) -> Decisions:
+        """The decisions of a rule that wants these of the evaluated candidates; arrays (n,)."""
         n = wanted.size
         budget = self.budget(beta)
         return Decisions(
@@ -257,17 +269,17 @@ class Stream:
 
 def _random(stream: Stream, beta: float, seed: int) -> Decisions:
     n = len(stream) - stream.first
-    return stream._admitted(np.random.default_rng(seed).random(n) < beta, beta)
+    return stream.admitted(np.random.default_rng(seed).random(n) < beta, beta)
 
 
 def _threshold(stream: Stream, beta: float, seed: int) -> Decisions:
-    return stream._by_threshold(_thresholds(stream.z, 1.0 - beta), beta, seed)
+    return stream.by_threshold(_thresholds(stream.z, 1.0 - beta), beta, seed)
 
 
 def _cst(stream: Stream, beta: float, seed: int, *, strata: int = 4) -> Decisions:
     k = stream.strata(strata)
     tau = stratified_thresholds(stream.z, k, 1.0 - beta)
-    return stream._by_threshold(tau, beta, seed, k)
+    return stream.by_threshold(tau, beta, seed, k)
 
 
 def _split_conformal(
@@ -283,7 +295,7 @@ def _split_conformal(
         for j in range(strata if stratified else 1)
     ]
     shown = k if stratified else None
-    return stream._by_threshold(np.array(levels)[k], beta, seed, shown, start=stream.first)
+    return stream.by_threshold(np.array(levels)[k], beta, seed, shown, start=stream.first)
 
 
 def _hga(stream: Stream, beta: float, seed: int, *, strata: int = 4) -> Decisions:
@@ -303,7 +315,7 @@ def _hga(stream: Stream, beta: float, seed: int, *, strata: int = 4) -> Decision
         np.ones(half.size, dtype=bool),
     )
     evidence = weigh(sample, beta=beta, strata=strata)
-    chosen = stream._by_threshold(taus[evidence.open], beta, seed, k if evidence.open else None)
+    chosen = stream.by_threshold(taus[evidence.open], beta, seed, k if evidence.open else None)
     return replace(chosen, evidence=evidence)
 
 
@@ -312,7 +324,7 @@ def _oracle(stream: Stream, beta: float, seed: int) -> Decisions:
     order = np.argsort(-y, kind="stable")  # what is wrong first
     chosen = np.zeros(y.size, dtype=bool)
     chosen[order] = affordable(np.ones(y.size, dtype=bool), cost[order], stream.budget(beta))
-    return stream._admitted(chosen, beta)
+    return stream.admitted(chosen, beta)
 
 
 _RULES: dict[Callable[..., Policy], Callable[..., Decisions]] = {
