@@ -25,6 +25,7 @@ from gatekeeper.analysis.replay import (
     outcome_of,
     step_through,
 )
+from gatekeeper.analysis.thresholds import stratified_thresholds, thresholds
 from gatekeeper.budget import affordable
 from gatekeeper.io.record_table import feature_rows
 from gatekeeper.policies import (
@@ -41,7 +42,6 @@ from gatekeeper.policies.hga import CalibrationSample, GateEvidence, weigh
 from gatekeeper.policies.score import WarmupScore
 from gatekeeper.policies.split_conformal import conformal_threshold
 from gatekeeper.protocols import Policy
-from gatekeeper.stats.quantile import expanding_quantile
 from gatekeeper.types import (
     BoolArray,
     Candidate,
@@ -56,7 +56,6 @@ __all__ = [
     "Decisions",
     "Stream",
     "fixed_score",
-    "stratified_thresholds",
 ]
 
 AT_ONCE = 100_000  # costs that are Python's floats at a time: memory
@@ -273,7 +272,7 @@ def _random(stream: Stream, beta: float, seed: int) -> Decisions:
 
 
 def _threshold(stream: Stream, beta: float, seed: int) -> Decisions:
-    return stream.by_threshold(_thresholds(stream.z, 1.0 - beta), beta, seed)
+    return stream.by_threshold(thresholds(stream.z, 1.0 - beta), beta, seed)
 
 
 def _cst(stream: Stream, beta: float, seed: int, *, strata: int = 4) -> Decisions:
@@ -301,7 +300,7 @@ def _split_conformal(
 def _hga(stream: Stream, beta: float, seed: int, *, strata: int = 4) -> Decisions:
     """Both policies on the whole stream; the first half decides which of them is deployed."""
     k = stream.strata(strata)
-    taus = _thresholds(stream.z, 1.0 - beta), stratified_thresholds(stream.z, k, 1.0 - beta)
+    taus = thresholds(stream.z, 1.0 - beta), stratified_thresholds(stream.z, k, 1.0 - beta)
     half = np.arange(stream.warmup, stream.first)
     half = half[~np.isnan(stream.score[half])]
     with np.errstate(invalid="ignore"):
@@ -368,35 +367,3 @@ def _candidates(
         Candidate(str(i), Signals(*signals), cost, more)
         for i, (signals, cost, more) in enumerate(rows)
     ]
-
-
-def stratified_thresholds(z: FloatArray, strata: IntArray, q: float) -> FloatArray:
-    """τ_{k(t),t}: the q quantile of the earlier z of the same stratum, NaN z left out: (N,).
-
-    Fewer than two of them: of all earlier z.
-    """
-    tau = np.full(z.size, np.nan)
-    sparse: list[IntArray] = []
-    for k in np.unique(strata):
-        mine = np.flatnonzero(strata == k)
-        own, seen = _with_counts(z[mine], q)
-        tau[mine] = own
-        sparse.append(mine[seen < 2])
-    lacking = np.concatenate(sparse)
-    if lacking.size:
-        # The last of them is as far as the global quantile is needed.
-        upto = int(lacking.max()) + 1
-        tau[lacking] = _thresholds(z[:upto], q)[lacking]
-    return tau
-
-
-def _thresholds(z: FloatArray, q: float) -> FloatArray:
-    return _with_counts(z, q)[0]
-
-
-def _with_counts(z: FloatArray, q: float) -> tuple[FloatArray, IntArray]:
-    """Quantile of the earlier z, and how many there were, at every position; NaN z do not count."""
-    has = ~np.isnan(z)
-    seen = np.cumsum(has) - has
-    quantiles = np.concatenate([[np.nan], expanding_quantile(z[has], q)])
-    return quantiles[seen], seen

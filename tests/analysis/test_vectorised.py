@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from gatekeeper.analysis.learners import MOST, by_distance
 from gatekeeper.analysis.replay import Evaluate, Feedback, replay
+from gatekeeper.analysis.thresholds import stratified_thresholds
 from gatekeeper.analysis.vectorised import (
     Decisions,
     Stream,
-    stratified_thresholds,
 )
 from gatekeeper.policies import (
     CST,
