@@ -9,7 +9,7 @@ from gatekeeper.gateway.settings import ON_FAILED, WAITS
 from gatekeeper.io.datasets import FORMATS
 from gatekeeper.io.providers import generator_names
 from gatekeeper.programs.config_file import add_config_option
-from gatekeeper.programs.run_options import add_gate_options, add_run_options
+from gatekeeper.programs.run_arguments import add_gate_options, add_run_options
 from gatekeeper.programs.telemetry import TELEMETRY
 from gatekeeper.programs.values import base_url, input_file, number, whole
 
