@@ -67,6 +67,28 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE[,SHARE…]",
         help="shares of the full cost to spend, each in (0, 1)",
     )
+    _add_protocol(parser)
+    parser.add_argument(
+        "--decisions",
+        type=Path,
+        metavar="OUT",
+        help="JSONL (or .jsonl.gz) to write: every decision; - is standard output",
+    )
+    parser.add_argument(
+        "--workers",
+        type=whole(),
+        metavar="N",
+        default=os.cpu_count() or 1,
+        help="processes (default: one per processor)",
+    )
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    add_run_name(parser)
+    parser.set_defaults(run=main)
+
+
+def _add_protocol(parser: argparse.ArgumentParser) -> None:
+    """Add the options that become the `Protocol`."""
     parser.add_argument(
         "--seeds",
         type=whole(),
@@ -99,23 +121,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         default="error",
         help="what to find: errors, or, for routing, outputs that an expensive model gets right",
     )
-    parser.add_argument(
-        "--decisions",
-        type=Path,
-        metavar="OUT",
-        help="JSONL (or .jsonl.gz) to write: every decision; - is standard output",
-    )
-    parser.add_argument(
-        "--workers",
-        type=whole(),
-        metavar="N",
-        default=os.cpu_count() or 1,
-        help="processes (default: one per processor)",
-    )
-    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    add_run_name(parser)
-    parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -126,17 +131,7 @@ def main(args: argparse.Namespace) -> int:
     chosen = [name for name in args.policy or replay_names() if name not in ALWAYS]
     names = [ALWAYS[0], *dict.fromkeys(chosen), ALWAYS[1]]
     contenders = [Contender(name) for name in names]
-    noise = 0.0 if args.no_noise else 0.10
-    usual = 1 if args.order == "given" and args.no_noise else 10
-    protocol = Protocol(
-        seeds=usual if args.seeds is None else args.seeds,
-        shuffle=args.order == "shuffled",
-        label_noise=noise,
-        signal_noise=noise,
-        feedback=args.feedback,
-        evaluate=args.evaluate,
-        label=args.label,
-    )
+    protocol = _protocol(args)
     with _decisions(args, table) as write, progress("replay", protocol.seeds) as advance:
         comparison = compare(
             table,
@@ -154,6 +149,20 @@ def main(args: argparse.Namespace) -> int:
     else:
         _print(comparison, table, ResultConsole(file=out))
     return 0
+
+
+def _protocol(args: argparse.Namespace) -> Protocol:
+    noise = 0.0 if args.no_noise else 0.10
+    usual = 1 if args.order == "given" and args.no_noise else 10
+    return Protocol(
+        seeds=usual if args.seeds is None else args.seeds,
+        shuffle=args.order == "shuffled",
+        label_noise=noise,
+        signal_noise=noise,
+        feedback=args.feedback,
+        evaluate=args.evaluate,
+        label=args.label,
+    )
 
 
 def _shares(text: str) -> list[float]:
