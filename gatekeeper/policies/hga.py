@@ -255,38 +255,36 @@ class HGA:
         ids = list(self._seen)[-self.calibration :]
         self._seen = {id_: self._seen[id_] for id_ in ids}
         self._found = {id_: self._found[id_] for id_ in ids if id_ in self._found}
-        rows = list(self._seen.values())
-        known = np.array([id_ in self._found for id_ in ids], dtype=bool)
-        y = np.array([self._found[i][0] if i in self._found else 0 for i in ids], dtype=np.float64)
-        s = np.array([row.score for row in rows], dtype=np.float64)
-        k = np.array([row.stratum for row in rows], dtype=np.intp)
-        estimate = np.array([row.cost_estimate for row in rows], dtype=np.float64)
-        c = np.array([self._found[i][1] if i in self._found else 0.0 for i in ids])
-        if known.any():
-            c[~known] = estimate[~known] * (c[known].sum() / estimate[known].sum())
-
-        self.evidence = weigh(
-            CalibrationSample(
-                s,
-                k,
-                np.array([row.threshold for row in rows], dtype=bool),
-                np.array([row.cst for row in rows], dtype=bool),
-                y,
-                c,
-                known,
-            ),
-            beta=self.beta,
-            strata=self.strata,
-            rule=Rule(
-                self.epsilon_h,
-                self.epsilon_p,
-                self.test,
-                level=self.alpha / (self._judged * (self._judged + 1)),
-                was_open=self.evidence is not None and self.evidence.open,
-            ),
+        rule = Rule(
+            self.epsilon_h,
+            self.epsilon_p,
+            self.test,
+            level=self.alpha / (self._judged * (self._judged + 1)),
+            was_open=self.evidence is not None and self.evidence.open,
         )
+        self.evidence = weigh(self._sample(), beta=self.beta, strata=self.strata, rule=rule)
         if not self._rolling:
             self._seen, self._found = {}, {}
+
+    def _sample(self) -> CalibrationSample:
+        """The drawn candidates as arrays. A cost never observed is estimated from ĉ."""
+        rows = list(self._seen.values())
+        found = [self._found.get(id_, (0, 0.0)) for id_ in self._seen]
+        known = np.array([id_ in self._found for id_ in self._seen], dtype=bool)
+        y = np.array([error for error, _ in found], dtype=np.float64)
+        c = np.array([cost for _, cost in found], dtype=np.float64)
+        estimate = np.array([row.cost_estimate for row in rows], dtype=np.float64)
+        if known.any():
+            c[~known] = estimate[~known] * (c[known].sum() / estimate[known].sum())
+        return CalibrationSample(
+            np.array([row.score for row in rows], dtype=np.float64),
+            np.array([row.stratum for row in rows], dtype=np.intp),
+            np.array([row.threshold for row in rows], dtype=bool),
+            np.array([row.cst for row in rows], dtype=bool),
+            y,
+            c,
+            known,
+        )
 
     def state(self) -> dict[str, Any]:
         return {
@@ -328,26 +326,16 @@ def weigh(
     rule
         When the gate opens.
     """
-    score, stratum, error, known = sample.score, sample.stratum, sample.error, sample.known
+    known = sample.known
 
     def hit_rate(wanted: BoolArray) -> float:
         verified = affordable(wanted, sample.cost, beta * sample.cost.sum()) & known
         # every label was drawn with the same probability, so that 1/propensity cancels
-        return float(error[verified].mean()) if verified.any() else nan
+        return float(sample.error[verified].mean()) if verified.any() else nan
 
     hit_threshold, hit_cst = hit_rate(sample.threshold), hit_rate(sample.cst)
-    rho, variance, p = [], [], []
-    for k in range(strata):
-        mine = known & (stratum == k)
-        if mine.any():
-            p.append(float(error[mine].mean()))
-        wrong = int(error[mine].sum())
-        if min(wrong, int(mine.sum()) - wrong) >= 2:
-            m = float(mine.sum())
-            estimate = correlation(score[mine], error[mine], np.ones(int(m)), m)
-            rho.append(estimate[0])
-            variance.append(estimate[1])
-    spread = max(p) - min(p) if p else 0.0
+    rates, rho, variance = _by_stratum(sample, strata)
+    spread = max(rates) - min(rates) if rates else 0.0
     if rule.test == "paper":
         h, p_value = float(np.var(rho)) if rho else 0.0, nan
         dispersed = h >= rule.epsilon_h
@@ -366,3 +354,24 @@ def weigh(
         ),
         p_value=p_value,
     )
+
+
+def _by_stratum(
+    sample: CalibrationSample, strata: int
+) -> tuple[list[float], list[float], list[float]]:
+    """The error rates p_k of strata with a label; ρ_k of those with two of either kind, and the
+    variances of these.
+    """
+    rates, rho, variance = [], [], []
+    for k in range(strata):
+        mine = sample.known & (sample.stratum == k)
+        labels = sample.error[mine]
+        if labels.size:
+            rates.append(float(labels.mean()))
+        wrong = int(labels.sum())
+        if min(wrong, labels.size - wrong) >= 2:
+            n = labels.size
+            estimate = correlation(sample.score[mine], labels, np.ones(n), float(n))
+            rho.append(estimate[0])
+            variance.append(estimate[1])
+    return rates, rho, variance
