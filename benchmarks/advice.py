@@ -23,7 +23,8 @@ from _machine import machine
 from diagnosis import BETAS, STREAMS
 from off_policy import logged
 
-from gatekeeper.analysis.advice import WORTH, Advice, advise
+from gatekeeper.analysis.advice import Advice, advise
+from gatekeeper.analysis.odds import WORTH
 from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.io.records import RecordTable
 from gatekeeper.paper.stress import make_stream

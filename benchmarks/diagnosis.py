@@ -21,7 +21,8 @@ import numpy as np
 from _machine import machine
 from off_policy import logged
 
-from gatekeeper.analysis.diagnosis.odds import WORTH, odds_of
+from gatekeeper.analysis.diagnosis.odds import odds_of
+from gatekeeper.analysis.odds import WORTH
 from gatekeeper.analysis.off_policy import STRATA, Evidence
 from gatekeeper.analysis.plan import settled_share
 from gatekeeper.analysis.vectorised import Stream

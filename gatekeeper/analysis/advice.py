@@ -15,17 +15,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gatekeeper.analysis.odds import WORTH, chances_of, odds_text
 from gatekeeper.analysis.off_policy import Evidence, parts_by_choice
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import DEFAULT_POLICY, T0, Random, built_in
 from gatekeeper.stats.interval import TAIL, Interval
 from gatekeeper.types import FloatArray
-from gatekeeper.wording import signed
 
-__all__ = ["MOST", "WORTH", "Advice", "Rival", "advise"]
+__all__ = ["MOST", "Advice", "Rival", "advise"]
 
-WORTH = 0.01  # of recall: a difference below a point does not matter
 MOST = 10_000  # outputs that are replayed; more would decide the same, and take minutes
 
 
@@ -160,13 +159,7 @@ def advise(
 
 def _rival(name: str, own: FloatArray, other: FloatArray, n: int) -> Rival:
     gain = own - other
-    return Rival(
-        name,
-        Interval.of_draws(other, n),
-        Interval.of_draws(gain, n),
-        float((gain > WORTH).mean()),
-        float((gain < -WORTH).mean()),
-    )
+    return Rival(name, Interval.of_draws(other, n), Interval.of_draws(gain, n), *chances_of(gain))
 
 
 def _best(recalls: Mapping[str, tuple[FloatArray, FloatArray]]) -> str:
@@ -174,7 +167,7 @@ def _best(recalls: Mapping[str, tuple[FloatArray, FloatArray]]) -> str:
     best, lead = DEFAULT_POLICY, 0.0
     for name, (usual, other) in recalls.items():
         gain = other - usual
-        surely = float((gain > WORTH).mean()) > 1.0 - TAIL / len(recalls)
+        surely = chances_of(gain)[0] > 1.0 - TAIL / len(recalls)
         if surely and name != Random.name and gain.mean() > lead:
             best, lead = name, float(gain.mean())
     return best
@@ -197,12 +190,7 @@ def _recalls(
 
 
 def _odds(policy: str, rival: Rival) -> str:
-    low, high, at = (100 * v for v in (rival.less.low, rival.less.high, rival.less.value))
-    return (
-        f"in the next run {policy} finds {signed(low)} to {signed(high)} points of recall more "
-        f"than {rival.policy} (95 % interval; estimate {signed(at, 1)}), over a point more with "
-        f"probability {rival.ahead:.0%}, over a point less with {rival.behind:.0%}"
-    )
+    return odds_text(policy, rival.policy, rival.less, rival.ahead, rival.behind)
 
 
 def _names(names: list[str]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from gatekeeper.analysis.diagnosis.data import Odds
+from gatekeeper.analysis.odds import chances_of
 from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.analysis.plan import settled_share
 from gatekeeper.errors import BadInputError
@@ -18,14 +19,15 @@ from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0
 from gatekeeper.stats.interval import Interval
 
-__all__ = ["WORTH", "odds_of"]
+__all__ = ["odds_of"]
 
 MOST = 1_000_000  # outputs: more only take memory, the interval is far narrower than `WORTH`
-WORTH = 0.01  # of recall: a difference below a point does not matter
 
 
 def odds_of(table: RecordTable, beta: float, strata: int, *, warmup: int = T0) -> Odds | None:
     """The odds of CST against Threshold.
+
+    Of more than `MOST` outputs those of the warm-up count, and as many others, evenly spaced.
 
     Parameters
     ----------
@@ -37,8 +39,6 @@ def odds_of(table: RecordTable, beta: float, strata: int, *, warmup: int = T0) -
         Number of strata of CST.
     warmup
         How many outputs come first, all verified.
-
-    Of more than `MOST` outputs those of the warm-up count, and as many others, evenly spaced.
 
     Returns
     -------
@@ -61,8 +61,4 @@ def odds_of(table: RecordTable, beta: float, strata: int, *, warmup: int = T0) -
     (more, errors), _ = (sums.T for sums in evidence.totals(labels, weights, resample=True))
     gain = more / errors
     found = Interval.of_draws(gain, int((evidence.drawn & evidence.counted).sum()))
-    return Odds(
-        gain=found,
-        cst=float((gain > WORTH).mean()),
-        threshold=float((gain < -WORTH).mean()),
-    )
+    return Odds(found, *chances_of(gain))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from gatekeeper.analysis.diagnosis.data import Odds, PartitionResult
+from gatekeeper.analysis.odds import odds_text
 from gatekeeper.stats.interval import Interval
 from gatekeeper.wording import counted, minus, plural, signed
 
@@ -78,12 +79,7 @@ def better(threshold: PartitionResult, cst: PartitionResult) -> str:
 
 def odds(found: Odds) -> str:
     """The odds of the next run, as a clause."""
-    low, high, at = (100 * v for v in (found.gain.low, found.gain.high, found.gain.value))
-    return (
-        f"in the next run cst finds {signed(low)} to {signed(high)} points of recall more than "
-        f"threshold (95 % interval; estimate {signed(at, 1)}), over a point more with probability "
-        f"{found.cst:.0%}, over a point less with {found.threshold:.0%}"
-    )
+    return odds_text("cst", "threshold", found.gain, found.cst, found.threshold)
 
 
 def worse(threshold: PartitionResult, cst: PartitionResult) -> str:
