@@ -301,25 +301,35 @@ def _plan(
         check_beta(beta)
     if not them or not betas:
         raise BadInputError("nothing to compare: name a policy and a budget")
-    known: dict[Need, Any] = {
-        "warmup": protocol.warmup,
-        "calibration": 0,
-        "labels": "full",
-        "horizon": len(table),
-        "records": [],
-    }
-    for contender in them:
-        # Made once, so that it refuses wrong options before anything is replayed.
-        policy = describe_policy(contender.name)
-        policy.build(betas[0], seed=0, stream=known, options=contender.options)
+    _check_options(them, betas[0], protocol.warmup, len(table))
     evaluate = protocol.evaluate or ("second-half" if needs_second_half(them) else "all")
     evaluation_start(len(table), warmup=protocol.warmup, evaluate=evaluate)
-    labels = _labels(table, protocol.label)
+    _check_values(table, protocol.label)
+    return _Plan(table, them, list(betas), protocol, evaluate)
+
+
+def _check_options(contenders: Sequence[Contender], beta: float, warmup: int, n: int) -> None:
+    """Make each policy once, so that it refuses wrong options before anything is replayed."""
+    known: dict[Need, Any] = {
+        "warmup": warmup,
+        "calibration": 0,
+        "labels": "full",
+        "horizon": n,
+        "records": [],
+    }
+    for contender in contenders:
+        policy = describe_policy(contender.name)
+        policy.build(beta, seed=0, stream=known, options=contender.options)
+
+
+def _check_values(table: RecordTable, label: Label) -> None:
+    """Raises BadInputError for records that cannot be replayed."""
+    labels = _labels(table, label)
     unknown = np.flatnonzero(np.isnan(labels))
     if unknown.size:
         raise BadInputError(
             f"{unknown.size} of {counted(len(table), 'record')} "
-            f"{plural(unknown.size, 'has', 'have')} no {protocol.label!r} label, the first is "
+            f"{plural(unknown.size, 'has', 'have')} no {label!r} label, the first is "
             f"id={table.ids[unknown[0]]!r}: a replay needs all of them"
         )
     if np.isnan(table.cost).any():
@@ -327,21 +337,15 @@ def _plan(
         raise BadInputError(f"id={table.ids[first]!r} has no cost: a replay needs all of them")
     # Files are checked as they are read; this is for tables made by hand.
     for name, values, fine, rule in (
-        (protocol.label, labels, np.isin(labels, (0.0, 1.0)), "0 or 1"),
+        (label, labels, np.isin(labels, (0.0, 1.0)), "0 or 1"),
         ("cost", table.cost, _is_cost(table.cost), COST),
-        (
-            "cost_estimate",
-            table.cost_estimate,
-            _is_cost(table.cost_estimate),
-            COST,
-        ),
+        ("cost_estimate", table.cost_estimate, _is_cost(table.cost_estimate), COST),
     ):
         if not fine.all():
             first = int(np.argmin(fine))
             raise BadInputError(
                 f"id={table.ids[first]!r}: {name}={float(values[first])!r} must be {rule} to replay"
             )
-    return _Plan(table, them, list(betas), protocol, evaluate)
 
 
 def _is_cost(values: FloatArray) -> BoolArray:
