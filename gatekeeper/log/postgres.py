@@ -86,31 +86,16 @@ class PostgresLog:
     ) -> None:
         self.place = place
         self._n = 0  # of the last event, for a log that is written
-        try:
-            given = conninfo_to_dict(place.dsn)
-        except psycopg.Error:  # libpq's message may quote a part of the password
-            raise BadInputError(
-                f"log {place}: its address has an option that libpq does not know, or a % that "
-                "begins no percent-encoded character"
-            ) from None
+        parameters = _parameters(place)
         with self._errors("opened"):
-            name = f"gatekeeper {socket.gethostname()}:{os.getpid()}"
-            own = {"application_name": name} | _CONNECTION
-            more: Any = {key: value for key, value in own.items() if key not in given}
-            self._db = psycopg.connect(
-                place.dsn, autocommit=True, **more | {"client_encoding": "utf8"}
-            )
+            self._db = psycopg.connect(place.dsn, autocommit=True, **parameters)
         try:
             with self._errors("opened"):
                 self._check_server()
                 if read_only:
                     self._db.execute("SET default_transaction_read_only = on")
                 else:
-                    for name in ("idle", "interval", "count"):  # their server side
-                        value = str(_CONNECTION[f"keepalives_{name}"])
-                        self._db.execute(
-                            "SELECT set_config(%s, %s, false)", (f"tcp_keepalives_{name}", value)
-                        )
+                    _keep_alive(self._db)
                 migrate(self._db, str(place), read_only=read_only)
                 self.run = self._find() if read_only else self._make()
                 if not read_only:
@@ -353,6 +338,28 @@ class PostgresLog:
         elif isinstance(error, psycopg.errors.InsufficientPrivilege):
             text += ". Its user needs the right to create a schema in the database, or to use one"
         raise LogError(text) from error
+
+
+def _parameters(place: PostgresRun) -> dict[str, Any]:
+    """The parameters of a connection, beside those of the address."""
+    try:
+        given = conninfo_to_dict(place.dsn)
+    except psycopg.Error:  # libpq's message may quote a part of the password
+        raise BadInputError(
+            f"log {place}: its address has an option that libpq does not know, or a % that "
+            "begins no percent-encoded character"
+        ) from None
+    name = f"gatekeeper {socket.gethostname()}:{os.getpid()}"
+    own = {"application_name": name} | _CONNECTION
+    more = {key: value for key, value in own.items() if key not in given}
+    return more | {"client_encoding": "utf8"}
+
+
+def _keep_alive(db: psycopg.Connection[Any]) -> None:
+    """Let the server, too, notice that the other side is gone."""
+    for name in ("idle", "interval", "count"):
+        value = str(_CONNECTION[f"keepalives_{name}"])
+        db.execute("SELECT set_config(%s, %s, false)", (f"tcp_keepalives_{name}", value))
 
 
 def exists(place: PostgresRun) -> bool:
