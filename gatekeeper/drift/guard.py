@@ -319,8 +319,8 @@ class DriftGuard:
             "pace": self._pace.state(),
             "task": None if self._task is None else list(self._task),
             "untested": list(self._untested),
-            "paced": self._catches_up,
-            "estimates": None if self._model is None else self._model.state(),
+            "catches_up": self._catches_up,
+            "model": None if self._model is None else self._model.state(),
             "recalibration": self._recalibration.state(),
             "recent": [_row_of(recent) for recent in self._recent],
             "known": [[list(known.raw), known.error] for known in self._known],
@@ -343,9 +343,9 @@ class DriftGuard:
         self._pace.restore(state["pace"])
         self._task = None if state["task"] is None else (state["task"][0], state["task"][1])
         self._untested = array("d", state["untested"])
-        self._catches_up = state["paced"]
-        estimates = state["estimates"]
-        self._model = None if estimates is None else ErrorModel.restored(estimates)
+        self._catches_up = state["catches_up"]
+        model = state["model"]
+        self._model = None if model is None else ErrorModel.restored(model)
         self._recalibration.restore(state["recalibration"])
         self._recent = deque(map(_candidate_of, state["recent"]), maxlen=RECENT)
         self._known = deque((Known(Raw(*raw), y, nan) for raw, y in state["known"]), maxlen=KNOWN)

@@ -220,11 +220,11 @@ class Calibrated:
             "per_cost": self._per_cost,
             "next_fit": list(self._next_fit),
             "last": None if self._last is None else list(self._last),
-            "estimates": None if self._model is None else self._model.state(),
+            "model": None if self._model is None else self._model.state(),
             "recent": [list(raw) for raw in self._recent],
             "known": [[list(known.raw), known.error, known.cost] for known in self._known],
             "evidence": list(self._evidence),
-            "pace": self._pacer.state(),
+            "pacer": self._pacer.state(),
             "missing": self._missing.state(),
             "rng": dict(self._rng.bit_generator.state),
         }
@@ -235,11 +235,11 @@ class Calibrated:
         self._per_cost = state["per_cost"]
         self._next_fit = tuple(state["next_fit"])
         self._last = None if state["last"] is None else tuple(state["last"])
-        estimates = state["estimates"]
-        self._model = None if estimates is None else ErrorModel.restored(estimates)
+        model = state["model"]
+        self._model = None if model is None else ErrorModel.restored(model)
         self._recent = deque((Raw(*raw) for raw in state["recent"]), maxlen=RECENT)
         self._known = deque((Known(Raw(*r), y, c) for r, y, c in state["known"]), maxlen=KNOWN)
         self._evidence = list(state["evidence"])
-        self._pacer.restore(state["pace"])
+        self._pacer.restore(state["pacer"])
         self._missing.restore(state["missing"])
         self._rng.bit_generator.state = state["rng"]

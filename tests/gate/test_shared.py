@@ -275,7 +275,7 @@ def test_each_gate_gets_back_what_a_verification_without_a_verdict_would_cost(
         return Outcome(Verdict.PASSED if sum(generation.id.encode()) % 2 else Verdict.INFRA_ERROR)
 
     def account(gate: VerificationGate) -> Any:
-        return gate.policy.state()["pace"]
+        return gate.policy.state()["pacer"]
 
     given = {"policy": "calibrated", "verifier": broken, "on_unavailable": "pass"}
     with open_gate(place, **given) as one, open_gate(place, **given) as two:

@@ -314,7 +314,7 @@ def test_another_process_has_other_draws() -> None:
             if decision.verify:
                 verdict = Verdict.FAILED if r.error else Verdict.PASSED
                 policy.update(candidate, decision, Outcome(verdict, cost=r.cost))
-    assert deciding.state()["pace"] == following.state()["pace"]
+    assert deciding.state()["pacer"] == following.state()["pacer"]
 
 
 # -- propensities ---------------------------------------------------------------------------------
@@ -480,7 +480,7 @@ def test_unknown_costs_are_ignored() -> None:
                 verdict = Verdict.FAILED if r.error else Verdict.PASSED
                 policy.update(candidate, decision, Outcome(verdict, cost=cost))
         policies.append(policy.state())
-    verified = len(policies[0]["pace"]["pending"])
+    verified = len(policies[0]["pacer"]["pending"])
     assert 0.3 * 750 <= verified <= 0.4 * 750  # expected costs stand for true ones
 
 
