@@ -38,7 +38,7 @@ class Choice:
 
     outputs: tuple[Generation, ...]
     results: tuple[GateResult | None, ...]
-    index: int  # of the chosen one
+    index: int
 
     @property
     def text(self) -> str:

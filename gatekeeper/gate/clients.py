@@ -55,11 +55,6 @@ class ClientMethods:
         )
         return wrapped
 
-    def _repr_html_(self) -> str:
-        gate: Any = self  # a VerificationGate
-        shown: str = gate.status()._repr_html_()
-        return shown
-
     def watch(
         self,
         *,

@@ -323,6 +323,9 @@ class VerificationGate(ClientMethods, LoopMethods):
         """Counts, account, reservations and policy health at one moment."""
         return self._life.status()
 
+    def _repr_html_(self) -> str:
+        return self.status()._repr_html_()
+
     def close(self) -> None:
         """Wait for running verifications, then close the verifier and the log.
 

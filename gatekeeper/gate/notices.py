@@ -97,51 +97,59 @@ class Shortfall:
 
     def notes(self) -> tuple[str, ...]:
         """One sentence or more for each kind; empty if nothing was missing."""
-        found = []
+        found = [self._on_signals(), self._on_verdicts()]
+        if self.warmups > 1:
+            times = "once" if self.warmups == 2 else counted(self.warmups - 1, "time")
+            found.append(f"The warm-up was repeated {times}: it had ended without any verdict.")
+        return tuple(note for note in found if note)
+
+    def _on_signals(self) -> str:
+        """What outputs without log-probabilities mean for the ranking; "" if there are none."""
         outputs, evaluated = counted(self.outputs, "output"), counted(self.evaluated, "output")
         if self.unscored and self.unscored == self.evaluated:
-            found.append(
+            return (
                 f"This was a random draw, because none of the {evaluated} after the warm-up could "
                 f"be ranked: {self.missing:,} of all {self.outputs:,} came without "
                 f"log-probabilities. {ASK}"
             )
-        elif self.unscored:
-            found.append(
+        if self.unscored:
+            return (
                 f"For {self.unscored:,} of {evaluated} after the warm-up this was a random draw, "
                 f"because they came without log-probabilities. {ASK}"
             )
-        elif self.missing and self.missing == self.outputs and not self.evaluated:
-            found.append(
-                f"None of the {outputs} came with log-probabilities: after the warm-up this is a "
-                "random draw, because there is nothing to rank outputs by, unless the policy uses "
-                f"their features. {ASK}"
-            )
-        elif self.missing and self.missing == self.outputs:
-            found.append(
-                f"None of the {outputs} came with log-probabilities: they can be ranked by "
-                f"features only, if they have any. {ASK}"
-            )
-        elif self.missing:
-            found.append(
+        if not self.missing:
+            return ""
+        if self.missing < self.outputs:
+            return (
                 f"{self.missing:,} of {outputs} came without log-probabilities: such outputs can "
                 f"be ranked by features only. {ASK}"
             )
-        if self.failed and not self.verdicts:
-            found.append(
+        if self.evaluated:
+            return (
+                f"None of the {outputs} came with log-probabilities: they can be ranked by "
+                f"features only, if they have any. {ASK}"
+            )
+        return (
+            f"None of the {outputs} came with log-probabilities: after the warm-up this is a "
+            "random draw, because there is nothing to rank outputs by, unless the policy uses "
+            f"their features. {ASK}"
+        )
+
+    def _on_verdicts(self) -> str:
+        """What failed verifications mean; "" if there are none."""
+        if not self.failed:
+            return ""
+        if not self.verdicts:
+            return (
                 f"No output has a verdict: the verifier could not tell for any of {self.failed:,} "
                 f"(the last time: {self.why}). Nothing was charged, and the policy has learned "
                 "nothing."
             )
-        elif self.failed:
-            found.append(
-                f"Selected outputs without a verdict: {self.failed:,}. The verifier could not tell "
-                f"(the last time: {self.why}). They count neither as wrong nor as correct, and "
-                "nothing was charged for them."
-            )
-        if self.warmups > 1:
-            times = "once" if self.warmups == 2 else counted(self.warmups - 1, "time")
-            found.append(f"The warm-up was repeated {times}: it had ended without any verdict.")
-        return tuple(found)
+        return (
+            f"Selected outputs without a verdict: {self.failed:,}. The verifier could not tell "
+            f"(the last time: {self.why}). They count neither as wrong nor as correct, and "
+            "nothing was charged for them."
+        )
 
 
 class Notices:

@@ -26,20 +26,21 @@ class Sinks:
 
     def __init__(self, sinks: Sequence[Sink], facts: GateFacts) -> None:
         self._sinks, self._facts = tuple(sinks), facts
-        # Of selected outputs without a verdict, as many as the gate itself keeps open.
+        # The response's id, and what each sink returned, of selected outputs without a verdict: as
+        # many as the gate itself keeps open.
         self._open: dict[str, tuple[str, list[object]]] = {}
-        self._failed: set[int] = set()
+        self._failed: set[int] = set()  # sinks, by `id`, whose first error was logged
 
     def __bool__(self) -> bool:
         return bool(self._sinks)
 
     def decided(self, result: GateResult, response_id: object) -> None:
         """Pass a decision on, in the caller's context."""
-        own = response_id if isinstance(response_id, str) else ""
-        seen = Observation(result, self._facts, own)
-        kept = [self._called(sink, sink.decided, seen) for sink in self._sinks]
+        named = response_id if isinstance(response_id, str) else ""
+        seen = Observation(result, self._facts, named)
+        returned = [self._call(sink, sink.decided, seen) for sink in self._sinks]
         if result.decision.verify:
-            self._open[result.id] = own, kept
+            self._open[result.id] = named, returned
 
     def concluded(self, result: GateResult) -> None:
         """Pass an outcome on, if there is one."""
@@ -47,12 +48,12 @@ class Sinks:
             return
         has_verdict = result.outcome.error is not None
         found = self._open.pop(result.id, None) if has_verdict else self._open.get(result.id)
-        own, kept = found or ("", [None] * len(self._sinks))
-        seen = Observation(result, self._facts, own, external=not result.decision.verify)
-        for sink, each in zip(self._sinks, kept, strict=True):
-            self._called(sink, sink.concluded, seen, each)
+        named, returned = found or ("", [None] * len(self._sinks))
+        seen = Observation(result, self._facts, named, external=not result.decision.verify)
+        for sink, own in zip(self._sinks, returned, strict=True):
+            self._call(sink, sink.concluded, seen, own)
 
-    def _called(self, sink: Sink, method: Callable[..., object], *given: object) -> object:
+    def _call(self, sink: Sink, method: Callable[..., object], *given: object) -> object:
         try:
             return method(*given)
         except Exception as error:

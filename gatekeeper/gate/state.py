@@ -146,7 +146,7 @@ class GateState(LogState):
             What is to be logged, in order.
         """
         self.apply(event)
-        if isinstance(event, Released) and self._is_warmup_in_vain():
+        if isinstance(event, Released) and self._is_warmup_without_verdict():
             repeated = WarmupRepeated(event.why)
             self.apply(repeated)
             return [event, repeated]
@@ -159,7 +159,7 @@ class GateState(LogState):
         self.apply(change)
         return [event, change]
 
-    def _is_warmup_in_vain(self) -> bool:
+    def _is_warmup_without_verdict(self) -> bool:
         """Whether the policy has left a warm-up that gave no verdict, with none still to come.
 
         So nothing was charged, and all warm-ups together are charged no more than one, unless their
