@@ -19,7 +19,7 @@ from gatekeeper.errors import BadInputError, MissingDependencyError
 from gatekeeper.types import FloatArray, Generation, IntArray
 from gatekeeper.wording import counted
 
-__all__ = ["BundledModel", "Decoding"]
+__all__ = ["END", "BundledModel", "Decoding"]
 
 TASK, ANSWER, END, PAD = "<|task|>", "<|answer|>", "<|end|>", "<|pad|>"
 

@@ -14,7 +14,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Child", "LostError", "OverloadedError", "Report", "Spent", "Worker"]
+__all__ = [
+    "ANSWER_SECONDS",
+    "START_SECONDS",
+    "Child",
+    "LostError",
+    "OverloadedError",
+    "Report",
+    "Spent",
+    "Worker",
+]
 
 START_SECONDS = 30.0  # for a supervisor to start, on a machine under load
 ANSWER_SECONDS = 2.0  # for it to clean up, or to report what was spent

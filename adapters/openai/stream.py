@@ -17,7 +17,7 @@ from gatekeeper.adapters.positions import Scope
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
 
-__all__ = ["StreamReader"]
+__all__ = ["LAST_EVENTS", "StreamReader"]
 
 
 TEXTS = ("content", "refusal", "reasoning", "reasoning_content")

@@ -10,7 +10,7 @@ from gatekeeper.stats.error_model import ErrorModel, KnownTable
 from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["cross_fitted", "log_odds_of"]
+__all__ = ["FOLDS", "cross_fitted", "log_odds_of"]
 
 FOLDS = 5  # predictions for a fifth of the outputs come from the verdicts on the other four
 REFERENCE = 500  # outputs, at most, whose signals set the scale of predictions

@@ -24,7 +24,7 @@ from gatekeeper.programs.values import (
 from gatekeeper.types import Outcome, Verdict
 from gatekeeper.wording import counted
 
-__all__ = ["Id", "add_common", "identity", "judge_file"]
+__all__ = ["Id", "Judge", "add_common", "identity", "judge_file"]
 
 Id = str | int
 Item = TypeVar("Item")

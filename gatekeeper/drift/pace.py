@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["PaceTest"]
+__all__ = ["UNDERSPENT", "PaceTest"]
 
 ALPHA = 0.002  # probability of a false alarm at any time
 SLOW = 0.7  # of its usual rate: below that it underspends

@@ -18,6 +18,8 @@ from gatekeeper.paper.streams import draw, with_benefit
 from gatekeeper.paper.table import Cell, PaperTable
 
 __all__ = [
+    "BETA",
+    "QWEN",
     "budgets_table",
     "facts_table",
     "gate_table",

@@ -11,7 +11,7 @@ from gatekeeper.policies.missing_signal import OnMissing
 from gatekeeper.policies.score import T0, weighted_mean
 from gatekeeper.stats.strata import CostStrata
 
-__all__ = ["MPStrat"]
+__all__ = ["GAMMA", "MPStrat"]
 
 GAMMA = 0.9  # of the teacher's moving average
 

@@ -12,7 +12,7 @@ from gatekeeper.policies.score import T0, WarmupScore
 from gatekeeper.stats.strata import CostStrata
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
-__all__ = ["SplitConformal"]
+__all__ = ["SplitConformal", "conformal_threshold"]
 
 
 class SplitConformal:

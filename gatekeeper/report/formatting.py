@@ -20,6 +20,7 @@ __all__ = [
     "p_value",
     "percent",
     "percent_and_margin",
+    "points_interval",
     "rate_interval",
     "share",
     "spread",

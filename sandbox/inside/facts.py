@@ -21,6 +21,7 @@ from gatekeeper.sandbox.inside.operations import special
 
 __all__ = [
     "FORWARDED",
+    "IMMUTABLE",
     "OPERATIONS",
     "SCALARS",
     "UNNAMED",

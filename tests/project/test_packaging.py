@@ -218,6 +218,26 @@ def test_all_lists_every_public_name() -> None:
                 assert listed == sorted(listed, key=order), module
 
 
+def test_what_other_modules_import_is_in_all() -> None:
+    every = {module: ast.parse(file.read_text()) for module, file in modules()}
+    listed = {
+        module: ast.literal_eval(node.value)
+        for module, tree in every.items()
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    }
+    assert len(listed) > 200
+    missing = {
+        f"{node.module}.{alias.name}"
+        for tree in every.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in listed
+        for alias in node.names
+        if alias.name not in listed[node.module] and f"{node.module}.{alias.name}" not in every
+    }
+    assert not missing
+
+
 def test_one_version() -> None:
     """The installed distribution is this one."""
     assert importlib.metadata.version("llm-gatekeeper") == PYPROJECT["project"]["version"]
