@@ -13,7 +13,7 @@ import asyncio
 import atexit
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -122,32 +122,73 @@ def openai_generator(
         raise MissingDependencyError(
             "openai", extra="openai", needed_for="generator='openai'"
         ) from error
-    for_signals = {"logprobs": True, "top_logprobs": ALTERNATIVES}
+    return _Endpoint(
+        openai,
+        model,
+        {"base_url": base_url, "api_key": api_key},
+        concurrency=concurrency,
+        temperature=temperature,
+        seed=seed,
+        max_tokens=max_tokens,
+    )
 
-    def parameters_of(temperature: float, seed: int) -> dict[str, Any]:
-        parameters: dict[str, Any] = {"model": model, "temperature": temperature}
+
+class _Endpoint:
+    """A `Sampler` whose requests go to a chat API. Parameters as of `openai_generator`."""
+
+    def __init__(
+        self,
+        openai: Any,
+        model: str,
+        of_client: Mapping[str, str | None],
+        *,
+        concurrency: int,
+        temperature: float,
+        seed: int,
+        max_tokens: int | None,
+    ) -> None:
+        self._openai, self._model, self._of_client = openai, model, of_client
+        self._concurrency = concurrency
+        self._temperature, self._seed, self._max_tokens = temperature, seed, max_tokens
+        self._for_signals = {"logprobs": True, "top_logprobs": ALTERNATIVES}  # empty: refused
+
+    def __call__(
+        self,
+        prompts: Sequence[str],
+        ids: Sequence[str],
+        *,
+        temperature: float | None = None,
+        seed: int | None = None,
+    ) -> Sequence[Generation]:
+        temperature = self._temperature if temperature is None else temperature
+        parameters: dict[str, Any] = {"model": self._model, "temperature": temperature}
         if temperature:
-            parameters["seed"] = seed
-        if max_tokens is not None:
-            parameters["max_tokens"] = max_tokens
-        return parameters
+            parameters["seed"] = self._seed if seed is None else seed
+        if self._max_tokens is not None:
+            parameters["max_tokens"] = self._max_tokens
+        return asyncio.run(self._answer_all(prompts, ids, parameters))
 
-    async def ask(client: Any, prompt: str, parameters: dict[str, Any]) -> Any:
-        messages = [{"role": "user", "content": prompt}]
-        create = client.chat.completions.create
-        asked = dict(for_signals)  # another request may find out meanwhile that they are refused
+    async def _answer_all(
+        self, prompts: Sequence[str], ids: Sequence[str], parameters: dict[str, Any]
+    ) -> Sequence[Generation]:
+        slots = asyncio.Semaphore(self._concurrency)
         try:
-            return await create(messages=messages, **parameters, **asked)
-        except openai.APIStatusError as error:
-            if not asked or not refuses_logprobs(error):
-                raise
-        response = await create(messages=messages, **parameters)
-        if for_signals:
-            for_signals.clear()
-            _LOG.warning("model %r gives no log-probabilities: signals missing", model)
-        return response
+            client = self._openai.AsyncOpenAI(**self._of_client)
+        except self._openai.OpenAIError as error:  # no key
+            raise GeneratorUnavailableError(_one_line(error)) from error
+        async with client:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    tasks = [
+                        group.create_task(self._answer(client, slots, prompt, id, parameters))
+                        for prompt, id in zip(prompts, ids, strict=True)
+                    ]
+            except ExceptionGroup as failed:  # the first failure has cancelled the others
+                raise failed.exceptions[0] from None
+        return [task.result() for task in tasks]
 
-    async def answer(
+    async def _answer(
+        self,
         client: Any,
         slots: asyncio.Semaphore,
         prompt: str,
@@ -156,40 +197,25 @@ def openai_generator(
     ) -> Generation:
         async with slots:
             try:
-                response = await ask(client, prompt, parameters)
-            except openai.OpenAIError as error:
+                response = await self._ask(client, prompt, parameters)
+            except self._openai.OpenAIError as error:
                 raise GeneratorUnavailableError(_message(client, id, error)) from error
         return _complete(as_generation(response, id=id))
 
-    async def answer_all(
-        prompts: Sequence[str], ids: Sequence[str], parameters: dict[str, Any]
-    ) -> Sequence[Generation]:
-        slots = asyncio.Semaphore(concurrency)
+    async def _ask(self, client: Any, prompt: str, parameters: dict[str, Any]) -> Any:
+        messages = [{"role": "user", "content": prompt}]
+        create = client.chat.completions.create
+        asked = dict(self._for_signals)  # another request may find meanwhile that they are refused
         try:
-            client = openai.AsyncOpenAI(base_url=base_url, api_key=api_key)
-        except openai.OpenAIError as error:  # no key
-            raise GeneratorUnavailableError(_one_line(error)) from error
-        async with client:
-            try:
-                async with asyncio.TaskGroup() as group:
-                    tasks = [
-                        group.create_task(answer(client, slots, prompt, id, parameters))
-                        for prompt, id in zip(prompts, ids, strict=True)
-                    ]
-            except ExceptionGroup as failed:  # the first failure has cancelled the others
-                raise failed.exceptions[0] from None
-        return [task.result() for task in tasks]
-
-    def generate(
-        prompts: Sequence[str],
-        ids: Sequence[str],
-        *,
-        temperature: float = temperature,
-        seed: int = seed,
-    ) -> Sequence[Generation]:
-        return asyncio.run(answer_all(prompts, ids, parameters_of(temperature, seed)))
-
-    return generate
+            return await create(messages=messages, **parameters, **asked)
+        except self._openai.APIStatusError as error:
+            if not asked or not refuses_logprobs(error):
+                raise
+        response = await create(messages=messages, **parameters)
+        if self._for_signals:
+            self._for_signals.clear()
+            _LOG.warning("model %r gives no log-probabilities: signals missing", self._model)
+        return response
 
 
 def vllm_generator(
@@ -214,9 +240,8 @@ def vllm_generator(
     GeneratorUnavailableError
         If vLLM cannot load the model; from a call, if it refuses a prompt.
     """
-    os.environ.setdefault(
-        "VLLM_LOGGING_STREAM", "ext://sys.stderr"
-    )  # standard output is for the report
+    # Standard output is for the report.
+    os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
     try:
         from vllm import LLM, SamplingParams
     except ImportError as error:
@@ -225,9 +250,7 @@ def vllm_generator(
 
     try:
         llm = LLM(model, seed=seed)
-    except (
-        Exception
-    ) as error:  # of many types: a missing folder, no memory, an unknown architecture
+    except Exception as error:  # many types: no such folder, no memory, an unknown architecture
         raise GeneratorUnavailableError(
             f"vLLM cannot load model={model!r}: {_one_line(error)}"
         ) from error

@@ -126,9 +126,8 @@ class Stream:
         )
         self.score = self.learners.score  # s
         self.z = self.score / cost_estimate
-        self._objects: list[
-            tuple[Candidate, Outcome]
-        ] = []  # made once, for all policies that are stepped
+        # Made once, for all policies that are stepped.
+        self._objects: list[tuple[Candidate, Outcome]] = []
 
     def __len__(self) -> int:
         return len(self.h)

@@ -102,9 +102,8 @@ class Decided:
         generation, candidate, decision = self.generation, self.candidate, self.decision
         signals, score, threshold = candidate.signals, decision.score, decision.threshold
         h1, h2, h3 = signals.h1, signals.h2, signals.h3
-        data: dict[
-            str, Any
-        ] = {  # `isfinite` first: nearly all are, and each output comes through here
+        # `isfinite` first: nearly all are, and each output comes through here.
+        data: dict[str, Any] = {
             "h1": h1 if isfinite(h1) else json_number(h1),
             "h2": h2 if isfinite(h2) else json_number(h2),
             "h3": h3 if isfinite(h3) else json_number(h3),
