@@ -29,9 +29,8 @@ __all__ = [
     "sweep_table",
 ]
 
-LEARNERS = tuple(
-    name for name in published.POLICIES if describe_policy(name).learns == "labels"
-)  # from labels after the warm-up
+# From labels after the warm-up.
+LEARNERS = tuple(name for name in published.POLICIES if describe_policy(name).learns == "labels")
 MBPP = published.SETTINGS[:3]
 MEMORY_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 SWEEP_POLICIES = ("mp-adapt", "threshold", "cst")

@@ -68,10 +68,11 @@ class Generation:
     def __post_init__(self) -> None:
         """Raises BadInputError for values that are not numbers, or that the log could not store."""
         logprob, top1, top2 = self.logprob, self.top1, self.top2
+        # Nearly always they are such arrays, and each output comes through here.
         if not (
             type(logprob) is type(top1) is type(top2) is np.ndarray
             and logprob.dtype is top1.dtype is top2.dtype is _FLOAT64
-        ):  # nearly always they are, and each output comes through here
+        ):
             for name in ("logprob", "top1", "top2"):
                 object.__setattr__(self, name, as_floats(name, getattr(self, name)))
         if not type(self.id) is type(self.text) is str:
