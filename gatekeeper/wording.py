@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["all_of", "choose", "counted", "minus", "nearest", "number_of", "plural", "signed"]
+__all__ = [
+    "all_of",
+    "choose",
+    "counted",
+    "minus",
+    "nearest",
+    "number_of",
+    "p_text",
+    "plural",
+    "signed",
+]
 
 
 def plural(number: float, one: str, several: str) -> str:
@@ -35,6 +45,11 @@ def signed(value: float, digits: int = 0, unit: str = "f") -> str:
 def minus(number: str) -> str:
     """A number's text with a minus sign in place of the hyphen, which a line may break after."""
     return number.replace("-", "−")
+
+
+def p_text(value: float) -> str:
+    """A p-value with three decimals: p = 0.012, p < 0.001."""
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
 def nearest(word: object, known: Iterable[str]) -> str:

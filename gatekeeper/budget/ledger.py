@@ -291,7 +291,7 @@ class Ledger:
         self._costliest = state["costliest"]
 
     def _left(self, accrued: int, projected: int | None) -> float:
-        """`left` after the warm-up, were so many ticks added to the running cap's base."""
+        """`left` after the warm-up, if the running cap's base were `accrued` ticks larger."""
         left = inf
         committed = self._spent[False] + self._held[False] + self._max_cost
         if self.budget.fraction is not None:

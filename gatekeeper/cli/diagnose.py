@@ -33,7 +33,7 @@ from gatekeeper.programs.values import number, whole
 from gatekeeper.report import formatting as fmt
 from gatekeeper.stats.interval import Interval
 from gatekeeper.types import PolicyHealth
-from gatekeeper.wording import counted, signed
+from gatekeeper.wording import counted, p_text, signed
 
 __all__ = ["add", "main"]
 
@@ -251,9 +251,7 @@ def _difference(gain: Interval) -> str:
 
 
 def _p(value: float, absent: str = "too few labels to test") -> str:
-    if isnan(value):
-        return absent
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+    return absent if isnan(value) else p_text(value)
 
 
 def _finite(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The file of a log in SQLite: how it is made, opened and told apart, without losing its locks.
+"""The file of a log in SQLite: making, opening and identifying it, without losing its locks.
 
 POSIX drops all locks of a process on a file when the process closes any descriptor of it. Another
 process that then closes the log takes itself for the last one and removes the write-ahead log,

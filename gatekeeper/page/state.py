@@ -194,7 +194,7 @@ class WatchState(LogState):
     # -- what it shows ----------------------------------------------------------------------------
 
     def figures(self) -> Figures:
-        """The numbers as of now; they are not to be used after the next event."""
+        """The numbers as of now, valid until the next event."""
         return Figures(self._columns, self.missing_signal)
 
     def notes(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from math import ceil
 from gatekeeper.analysis.diagnosis.data import Odds, PartitionResult
 from gatekeeper.analysis.odds import odds_text
 from gatekeeper.stats.interval import Interval
-from gatekeeper.wording import counted, minus, plural, signed
+from gatekeeper.wording import counted, minus, p_text, plural, signed
 
 __all__ = [
     "BUDGET_TOO_SMALL",
@@ -63,13 +63,13 @@ def unequal_correlations(rho: Sequence[float], p: float) -> str:
     """The range of the strata's correlations ρ_k, with the p-value of their equality."""
     return (
         "the score's correlation with errors lies between "
-        f"{minus(f'{min(rho):.2f}')} and {minus(f'{max(rho):.2f}')} ({_p(p)})"
+        f"{minus(f'{min(rho):.2f}')} and {minus(f'{max(rho):.2f}')} ({p_text(p)})"
     )
 
 
 def unequal_error_rates(rates: Sequence[float], p: float) -> str:
     """The range of the strata's error rates, with the p-value of their equality."""
-    return f"the error rate lies between {min(rates):.0%} and {max(rates):.0%} ({_p(p)})"
+    return f"the error rate lies between {min(rates):.0%} and {max(rates):.0%} ({p_text(p)})"
 
 
 def better(threshold: PartitionResult, cst: PartitionResult) -> str:
@@ -124,7 +124,3 @@ def _about(n: float) -> str:
     """Two significant digits, rounded up."""
     step = 10 ** max(len(str(ceil(n))) - 2, 0)
     return f"{ceil(n / step) * step:,}"
-
-
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

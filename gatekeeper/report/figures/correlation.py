@@ -19,6 +19,7 @@ from gatekeeper.report.figures.style import (
     styled,
     tip,
 )
+from gatekeeper.wording import p_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +75,7 @@ def correlation_figure(settings: Sequence[Correlations]) -> Figure:
                 axes.plot(x, rho, "-", color=colour, lw=1.2, alpha=0.6)
             for i, (at, value, own) in enumerate(zip(x, rho, p, strict=True)):
                 between = f", {setting.low[i]:.2f} to {setting.high[i]:.2f}" if setting.low else ""
-                tip(axes, at, value, f"Q{i + 1}: ρ = {value:.3f}{between}, p {_p(own)}")
+                tip(axes, at, value, f"Q{i + 1}: ρ = {value:.3f}{between}, {p_text(own)}")
             for chosen, fill in ((p < SIGNIFICANT, colour), (~(p < SIGNIFICANT), "none")):
                 axes.plot(x[chosen], rho[chosen], marker, color=colour, mfc=fill, mew=1.6, ms=8)
             line = "none" if len(setting.low) else "-"
@@ -98,7 +99,3 @@ def correlation_figure(settings: Sequence[Correlations]) -> Figure:
         axes.set_ylabel("correlation ρ of score and error")
         legend_above(figure, columns=3)
     return figure
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
