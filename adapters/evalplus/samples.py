@@ -17,6 +17,7 @@ from gatekeeper.adapters.harness.generation import generation_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field, read_jsonl
 from gatekeeper.types import Generation
+from gatekeeper.wording import counted
 
 __all__ = ["Dataset", "Sample", "read_samples"]
 
@@ -43,7 +44,7 @@ class Dataset:
 
     def __init__(self, name: Name, *, limit: int | None = None) -> None:
         data, evaluate = evalplus_module("data"), evalplus_module("evaluate")
-        self.name = name
+        self.name, self.limit = name, limit
         try:
             with contextlib.redirect_stdout(sys.stderr):
                 if name == "humaneval":
@@ -126,7 +127,12 @@ def read_samples(path: str | Path, dataset: Dataset) -> list[Sample]:
     else:
         samples = [sample for sample in read_jsonl(path, parse) if sample is not None]
     if not samples:
-        raise BadInputError(f"{path} has no sample for a problem of {dataset.name}")
+        those = (
+            "a problem"
+            if dataset.limit is None
+            else f"the first {counted(dataset.limit, 'problem')}"
+        )
+        raise BadInputError(f"{path} has no sample for {those} of {dataset.name}")
     return samples
 
 

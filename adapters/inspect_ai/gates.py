@@ -18,6 +18,7 @@ from gatekeeper.adapters.harness.ordered_queue import OrderedQueue
 from gatekeeper.adapters.inspect_ai.hooks import Run
 from gatekeeper.errors import BadInputError, GatekeeperError
 from gatekeeper.gate import VerificationGate
+from gatekeeper.log_mismatch import OUTPUTS, settings_as_options
 
 __all__ = ["CloseGates", "check_options", "log_of", "one_line", "queue_of"]
 
@@ -118,13 +119,20 @@ class CloseGates(Hooks):  # type: ignore[misc]  # untyped where it is not instal
 
 def _gate(options: GateOptions, scoring: dict[str, Any], horizon: int | None) -> VerificationGate:
     """A gate without a verifier: Inspect runs the scorer, and its verdicts are reported."""
-    return VerificationGate(
-        options.policy,
-        budget=options.budget_of(horizon),
-        log=options.log,
-        seed=options.seed,
-        warmup=options.warmup,
-        explore=options.explore,
-        goal=options.goal,
-        settings=scoring,
-    )
+    own = {name: f"-S {name}" for name in ("scorer", "passing", "key")}
+    with settings_as_options(
+        options.log,
+        outputs="samples (another evaluation, --limit or --epochs)",
+        own=own | {"arguments": "arguments of the scorer", "task": OUTPUTS},
+        prefix="-S ",
+    ):
+        return VerificationGate(
+            options.policy,
+            budget=options.budget_of(horizon),
+            log=options.log,
+            seed=options.seed,
+            warmup=options.warmup,
+            explore=options.explore,
+            goal=options.goal,
+            settings=scoring,
+        )

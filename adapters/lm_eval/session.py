@@ -19,6 +19,7 @@ from gatekeeper.analysis.score import ScoreEstimate, score_as_json
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.log import SQLiteLog
+from gatekeeper.log_mismatch import OUTPUTS, settings_as_options
 from gatekeeper.protocols import Verifier
 from gatekeeper.verifiers import make_verifier
 
@@ -202,11 +203,17 @@ class Session:
             (name, i.doc_id, i.arguments) for name, t in self._tasks.items() for i in t.requests
         ]
         asked = json.dumps(requests, default=str).encode()
-        return open_gate(
-            self._options,
-            horizon=sum(len(task.documents()) for task in self._tasks.values()),
-            settings=self._settings | {"requests": hashlib.sha256(asked).hexdigest()},
-        )
+        with settings_as_options(
+            self._options.log,
+            outputs="documents (--tasks, --limit, or another option of the harness)",
+            own={"requests": OUTPUTS, "model": "--model", "grading": "--gate_metric and the like"},
+            prefix="--gate_",
+        ):
+            return open_gate(
+                self._options,
+                horizon=sum(len(task.documents()) for task in self._tasks.values()),
+                settings=self._settings | {"requests": hashlib.sha256(asked).hexdigest()},
+            )
 
     def _count(self, results: dict[str, Any], name: str, task: GatedTask) -> None:
         """The counts of documents: all that the scores are about, and those verified."""

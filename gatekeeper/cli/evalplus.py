@@ -22,6 +22,7 @@ from gatekeeper.analysis.score import score_as_json
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.log import Log
+from gatekeeper.log_mismatch import settings_as_options
 from gatekeeper.programs.harness_plan import add_plan_options, print_harness_plan
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.values import (
@@ -39,6 +40,8 @@ from gatekeeper.types import GateResult
 __all__ = ["add", "main"]
 
 QUICK = 60.0  # seconds: where all checks take no longer, a part of them saves little
+# Settings of a log, and their options.
+OWN = {"dataset": "--dataset", "base_only": "--base-only", "sandbox": "--sandbox"}
 BLOCK = 32  # decisions before their verdicts are learned; runs are equal only with an equal block
 
 
@@ -106,9 +109,14 @@ def main(args: argparse.Namespace) -> int:
         raise BadInputError(f"--base-url {args.base_url} needs --model, the model's name there")
     if not (args.model or args.samples.exists()):
         raise BadInputError(f"--samples {args.samples} does not exist: --model generates it")
+    options_of(args)  # before the data set, which takes its time
     dataset = Dataset(args.dataset, limit=args.limit)
-    if args.dry_run:
-        return _dry_run(args, dataset)
+    chosen = "samples (another file or --limit)"
+    with settings_as_options(args.gate_log, outputs=chosen, own=OWN):
+        return (_dry_run if args.dry_run else _run)(args, dataset)
+
+
+def _run(args: argparse.Namespace, dataset: Dataset) -> int:
     if args.model:
         from gatekeeper.adapters.evalplus.codegen import codegen
 

@@ -27,10 +27,10 @@ from gatekeeper.gateway.termination import Termination
 from gatekeeper.gateway.workers import Supervisor, Worker
 from gatekeeper.io.tasks import Task, read_tasks
 from gatekeeper.log import MemoryLog, PostgresRun
+from gatekeeper.log_mismatch import settings_as_options
 from gatekeeper.programs.command_options import add_serve
 from gatekeeper.programs.exit_code import exit_code_of
 from gatekeeper.programs.group_caps import caps_given
-from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, run_options_of
 from gatekeeper.programs.task_verifier import verifier_of, verifiers_by_kind
 from gatekeeper.programs.telemetry import sinks_of
@@ -264,7 +264,7 @@ def _about(route: str, elsewhere: Mapping[str, str]) -> Iterator[None]:
     """
     try:
         yield
-    except BadInputError as e:
+    except (BadInputError, LogMismatchError) as e:
         if not route:
             raise
         named = dict.fromkeys(re.findall("--[a-z-]+", str(e)))
@@ -316,7 +316,7 @@ def _gate(
     log: Path | PostgresRun | MemoryLog,
     sinks: Sequence[Sink],
 ) -> VerificationGate:
-    try:
+    with settings_as_options(options.log, outputs="outputs", own={}):
         return VerificationGate(
             options.policy,
             goal=options.goal,
@@ -338,8 +338,6 @@ def _gate(
             features=features_of(options.features),
             telemetry=tuple(sinks),
         )
-    except LogMismatchError as e:
-        raise BadInputError(mismatch_text(options.log, e)) from e
 
 
 @contextmanager

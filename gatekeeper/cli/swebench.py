@@ -22,6 +22,7 @@ from gatekeeper.adapters.swebench.scores import resolve_rate
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.log import Log
+from gatekeeper.log_mismatch import OUTPUTS, settings_as_options
 from gatekeeper.programs.harness_plan import add_plan_options, print_harness_plan
 from gatekeeper.programs.interrupt import set_interrupt_message
 from gatekeeper.programs.progress import progress
@@ -34,7 +35,7 @@ from gatekeeper.programs.values import (
     whole,
 )
 from gatekeeper.types import GateResult, Outcome
-from gatekeeper.wording import counted
+from gatekeeper.wording import counted, plural
 
 __all__ = ["add", "main"]
 
@@ -42,6 +43,12 @@ __all__ = ["add", "main"]
 # block leave processors idle: larger blocks than where checks take seconds.
 BLOCK = 100
 SHOWN = 5  # instances without a verdict
+OWN = {  # settings of a log, and their options
+    "predictions": OUTPUTS,
+    "dataset": "--dataset",
+    "split": "--split",
+    "timeout": "--timeout",
+}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -109,18 +116,24 @@ def main(args: argparse.Namespace) -> int:
     options = options_of(args)
     predictions = read_predictions(args.predictions)[: args.limit]
     if not any(p.patch for p in predictions):
-        raise BadInputError(f"{args.predictions}: every patch is empty, so that none is resolved")
+        raise BadInputError(_no_patch(args, len(predictions)))
+    chosen = "predictions (another file or --limit)"
     if args.dry_run:
         patched = sum(bool(p.patch) for p in predictions)
-        print_harness_plan(
-            patched,
-            options,
-            lambda log: _open_gate(args, options, predictions, patched, log=log),
-            noun="prediction",
-            as_json=args.json,
-        )
+        with settings_as_options(options.log, outputs=chosen, own=OWN):
+            print_harness_plan(
+                patched,
+                options,
+                lambda log: _open_gate(args, options, predictions, patched, log=log),
+                noun="prediction",
+                as_json=args.json,
+            )
         return 0
-    with result_alone(), _source(args, predictions) as source:  # SWE-bench prints
+    with (
+        settings_as_options(options.log, outputs=chosen, own=OWN),
+        result_alone(),  # SWE-bench prints
+        _source(args, predictions) as source,
+    ):
         results = _gate(args, options, predictions, source)
         notes = _notes(source, predictions, results)
     score = resolve_rate(predictions, results)
@@ -135,6 +148,17 @@ def main(args: argparse.Namespace) -> int:
         else:
             print(*_lines(predictions, results, report), *notes, sep="\n")
     return 1 if report.summary.could_not_tell else 0
+
+
+def _no_patch(args: argparse.Namespace, read: int) -> str:
+    """What is wrong with predictions of which none has a patch."""
+    if args.limit is None:
+        return f"{args.predictions}: every patch is empty, so that none is resolved"
+    return (
+        f"--limit {args.limit}: the first {counted(read, 'prediction')} of {args.predictions} "
+        f"{plural(read, 'has an empty patch', 'have empty patches')}, so that none is resolved: "
+        "give a larger one"
+    )
 
 
 @contextmanager

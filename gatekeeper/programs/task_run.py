@@ -7,7 +7,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 
 from gatekeeper.analysis.advice import advise
@@ -16,7 +16,7 @@ from gatekeeper.analysis.score import estimate_score
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.budget import Budget
 from gatekeeper.budget.groups import MODEL, groups_of
-from gatekeeper.errors import BadInputError, GeneratorUnavailableError, LogMismatchError
+from gatekeeper.errors import BadInputError, GeneratorUnavailableError
 from gatekeeper.features import features_of, samples_of
 from gatekeeper.gate import VerificationGate
 from gatekeeper.gate.runner import (
@@ -31,8 +31,8 @@ from gatekeeper.gate.shared_runner import run_shared_tasks
 from gatekeeper.io.records import records_of_log
 from gatekeeper.io.tasks import Task
 from gatekeeper.log import Log, PostgresRun
+from gatekeeper.log_mismatch import OUTPUTS, settings_as_options
 from gatekeeper.programs.interrupt import set_interrupt_message
-from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.programs.run_plan import RunPlan, print_plan, run_to_continue
@@ -123,10 +123,8 @@ def _run(
     ahead = sampler.actors if isinstance(sampler, RayGenerator) else 0
     with ExitStack() as stack:
         sinks = stack.enter_context(sinks_of(options.telemetry))
-        try:
+        with _as_options(options):
             opened = _gate(tasks, budget, verifier, options, generate=generate, sinks=sinks)
-        except LogMismatchError as e:
-            raise BadInputError(mismatch_text(options.log, e)) from e
         gate = stack.enter_context(opened)
         known = gate.status().seen
         print(f"gatekeeper: {RunPlan(len(tasks), known, budget, options)}", file=sys.stderr)
@@ -192,14 +190,19 @@ def _gate(
     )
 
 
+def _as_options(options: RunOptions) -> AbstractContextManager[None]:
+    names = ("generator", "model", "second_model", "max_tokens", "temperature", "seed")
+    own = {name: f"--{name.replace('_', '-')}" for name in names} | {"tasks": OUTPUTS}
+    chosen = "tasks (another file, --format or --limit)"
+    return settings_as_options(options.log, outputs=chosen, own=own)
+
+
 def _dry_run(tasks: Sequence[Task], budget: Budget, verifier: ByKind, options: RunOptions) -> int:
     """Print the plan; the settings are checked against the log, which is only read."""
-    try:
+    with _as_options(options):
         run = run_to_continue(
             options.log, lambda log: _gate(tasks, budget, verifier, options, log=log)
         )
-    except LogMismatchError as e:
-        raise BadInputError(mismatch_text(options.log, e)) from e
     print_plan(
         RunPlan(len(tasks), 0 if run is None else len(run.outputs), budget, options),
         run,

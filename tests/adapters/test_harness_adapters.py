@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ from gatekeeper.adapters.harness.gate import GateOptions, add_options, options_o
 from gatekeeper.adapters.lm_eval.grading import Grading, mean_of_documents
 from gatekeeper.adapters.lm_eval.session import Session
 from gatekeeper.cli import main
-from gatekeeper.errors import BadInputError
+from gatekeeper.errors import BadInputError, LogMismatchError
 from gatekeeper.types import Generation
 
 N = 90
@@ -154,6 +155,15 @@ def test_a_resumed_run_scores_nothing_again(tmp_path: Path) -> None:
     assert (second, same) == (first, metrics)
 
 
+def test_a_log_of_other_documents_or_options_names_the_user_s_options(tmp_path: Path) -> None:
+    options = GateOptions(budget=0.4, log=tmp_path / "run.db")
+    gated(Task(), options)
+    with pytest.raises(LogMismatchError, match=r"--gate_log .* with other documents .*--limit"):
+        gated(Task(30), options)
+    with pytest.raises(LogMismatchError, match=r"with --gate_budget 0\.4 \(now 0\.5\): give"):
+        gated(Task(), replace(options, budget=0.5))
+
+
 def test_the_metric_that_decides_can_be_chosen() -> None:
     results, _ = gated(Task(), GateOptions(budget=1.0), metric="other", passing=0.25)
     assert results["gatekeeper"]["tasks"]["t"]["wrong"] == 0
@@ -253,11 +263,15 @@ def test_samples_in_every_shape(tmp_path: Path) -> None:
     )
     dataset = Dataset.__new__(Dataset)  # without EvalPlus
     dataset.name, dataset.problems = "humaneval", {"P/0": {"prompt": "def f():\n"}}
+    dataset.limit = 1
     samples = [sample.generation for sample in read_samples(path, dataset)]
     assert [g.id for g in samples] == ["P/0/0", "P/0/1", "P/0/2", "P/0/3"]
     assert [g.text for g in samples] == ["x", "def f():\n  y", "z", "w"]
     assert [g.top2.tolist() for g in samples] == [[-2.0], [-2.0], [-2.0], []]
     assert {g.prompt_tokens for g in samples} == {2}
+    path.write_text('{"task_id": "Q/0", "solution": "v"}\n')
+    with pytest.raises(BadInputError, match="no sample for the first 1 problem of humaneval"):
+        read_samples(path, dataset)
 
 
 @pytest.mark.parametrize(

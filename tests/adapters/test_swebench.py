@@ -302,6 +302,18 @@ def test_bad_input_is_one_line_and_2(
     assert main(["swebench", "--predictions", "p.json", "--reports", "nowhere"]) == 2
 
 
+def test_empty_patches_within_a_limit_are_of_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [GOOD | {"instance_id": f"b{i}", "model_patch": "x" * (i > 1)} for i in range(3)]
+    Path("p.json").write_text(json.dumps(lines))
+    words = ["swebench", "--predictions", "p.json", "--reports", ".", "--limit"]
+    assert main([*words, "2"]) == 2
+    said = "--limit 2: the first 2 predictions of p.json have empty patches"
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.skipif(find_spec("swebench") is not None, reason="SWE-bench is installed here")
 def test_without_swebench_the_extra_is_named(
     place: Path, capsys: pytest.CaptureFixture[str]
@@ -328,4 +340,7 @@ def test_a_dry_run_of_a_part_says_what_the_run_does(
     assert 0 < after["verified"] <= plan["to_verify_at_most"]
     code, error = run(capsys, "--limit", "30", *part[2:], "--dry-run")
     assert code == 2
-    assert "the log was written with" in error
+    assert "--log run.db was written with other predictions (another file or --limit)" in error
+    code, error = run(capsys, *part[:2], "--budget", "0.4", *part[4:])
+    assert code == 2
+    assert "--log run.db was written with --budget 0.5 (now 0.4)" in error

@@ -33,7 +33,8 @@ MAPPED = {"gatekeeper.adapters": "adapters", "gatekeeper.sandbox": "sandbox"}
 ORDER = """
     limits errors plug_ins notebook printable wording types protocols arguments signals costs budget
     stats policies drift log io verifiers ray testing gate __init__ analysis telemetry maths
-    sandbox features bundled adapters report page gateway paper programs cli __main__ examples
+    sandbox features log_mismatch bundled adapters report page gateway paper programs cli __main__
+    examples
 """.split()  # noqa: SIM905
 # What is imported against the order: inside a function, when it is first needed.
 LATE = {
