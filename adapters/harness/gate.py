@@ -104,7 +104,7 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
     )
     add(
         "total",
-        type=_count,
+        type=_whole(1),
         metavar="N",
         help="most verifications, the warm-up included (default: no limit but the budget)",
     )
@@ -122,7 +122,7 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
     )
     add(
         "warmup",
-        type=_count,
+        type=_whole(1),
         metavar="N",
         help="with the goal errors: the first N outputs, which are all verified (default: "
         "%(default)s)",
@@ -135,7 +135,7 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
         "(default: %(default)s)",
     )
     add("log", type=Path, metavar="FILE", help="SQLite file to write or to resume")
-    add("seed", type=int, metavar="N", help="seed of the random draws (default: %(default)s)")
+    add("seed", type=_whole(0), metavar="N", help="seed of the random draws (default: %(default)s)")
 
 
 def options_of(args: argparse.Namespace, prefix: str = "--") -> GateOptions:
@@ -209,10 +209,17 @@ def _share(interval: str) -> Callable[[str], float]:
     return parse
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least 1")
-    return int(text)
+def _whole(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least {least}")
+        return value
+
+    return parse
 
 
 def _policy(text: str) -> str:

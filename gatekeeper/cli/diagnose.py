@@ -29,7 +29,7 @@ from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
-from gatekeeper.programs.values import number, whole
+from gatekeeper.programs.values import MOST_SEEDS, number, whole
 from gatekeeper.report import formatting as fmt
 from gatekeeper.stats.interval import Interval
 from gatekeeper.types import PolicyHealth
@@ -77,7 +77,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--strata", type=whole(2), default=4, metavar="K", help="how many cost strata"
     )
     parser.add_argument(
-        "--seeds", type=whole(), metavar="N",
+        "--seeds", type=whole(1, MOST_SEEDS), metavar="N",
         help="orders in which policies are replayed (default: 10; 3 above 300,000 records)",
     )  # fmt: skip
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")

@@ -12,7 +12,7 @@ from gatekeeper.paper import TABLES, Replays, closing, write_figures
 from gatekeeper.paper.table import PaperTable
 from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.progress import progress
-from gatekeeper.programs.values import whole
+from gatekeeper.programs.values import MOST_SEEDS, whole
 from gatekeeper.report.figures import check_installed
 
 __all__ = ["add", "main"]
@@ -34,7 +34,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"only this table; may be repeated: {', '.join(TABLES)}",
     )
     parser.add_argument(
-        "--seeds", type=whole(2), default=10, metavar="N", help="replays of each data set"
+        "--seeds",
+        type=whole(2, MOST_SEEDS),
+        default=10,
+        metavar="N",
+        help="replays of each data set",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(

@@ -25,6 +25,7 @@ from gatekeeper.programs.log_argument import add_run_name, log_or_records, place
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import (
+    MOST_SEEDS,
     check_output,
     number,
     open_output,
@@ -91,7 +92,7 @@ def _add_protocol(parser: argparse.ArgumentParser) -> None:
     """Add the options that become the `Protocol`."""
     parser.add_argument(
         "--seeds",
-        type=whole(),
+        type=whole(1, MOST_SEEDS),
         metavar="N",
         help="orders to average over (default: 10; 1 with --order given --no-noise, where all "
         "orders are equal)",

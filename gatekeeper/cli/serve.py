@@ -77,17 +77,16 @@ def main(args: argparse.Namespace) -> int:
             f"--workers {args.workers}: several processes need a log that they can share: give "
             "--log postgresql://USER@HOST/DATABASE --run NAME --shared"
         )
-    if plan.settings.own_key is None and not _is_loopback(args.host):
-        print(
-            f"gatekeeper: --host {args.host} lets other machines put tasks and read results; "
-            "--own-key-env asks them for a key",
-            file=sys.stderr,
-        )
     work = partial(_work, args, secrets.token_urlsafe(32))
     with ExitStack() as stack:
         sockets = listening_sockets(args.host, args.port)
         for opened in sockets:
             stack.enter_context(opened)
+        if plan.settings.own_key is None and not _is_loopback(args.host):
+            _print(
+                f"gatekeeper: --host {args.host} lets other machines put tasks and read results; "
+                "--own-key-env asks them for a key"
+            )
         if args.workers == 1:
             return work(Worker(1, sockets, None))
         supervisor = Supervisor(partial(_in_process, work), args.workers, sockets, _print)

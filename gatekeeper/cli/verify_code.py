@@ -83,8 +83,10 @@ def _sandbox(args: argparse.Namespace) -> DockerSandbox | LocalSandbox:
             memory_mb=args.memory_mb,
             workers=args.workers,
         )
-    if args.image or args.packages:
-        raise BadInputError("--image and --with need --sandbox docker")
+    for option, value in (("--image", args.image), ("--with", args.packages)):
+        if value:
+            shown = value if isinstance(value, str) else ",".join(value)
+            raise BadInputError(f"{option} {shown}: it is for --sandbox docker; give that")
     return LocalSandbox(timeout=args.timeout, memory_mb=args.memory_mb, workers=args.workers)
 
 

@@ -42,9 +42,13 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
                 made.bind(given)
                 made.listen(BACKLOG)
                 opened.append(made)
-        except OSError as error:
-            why = os.strerror(error.errno) if error.errno and error.errno > 0 else error
-            raise BadInputError(f"cannot listen on {host!r}, port {port}: {why}") from None
+        except (OSError, UnicodeError) as error:  # of a name that has no form on the wire
+            number = getattr(error, "errno", None)
+            why = os.strerror(number) if number and number > 0 else error
+            raise BadInputError(
+                f"cannot listen on {host!r}, port {port}: {why}; give an address of this machine, "
+                "such as 127.0.0.1, and a free port, or 0"
+            ) from None
         undo.pop_all()
     return opened
 

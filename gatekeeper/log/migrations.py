@@ -7,8 +7,11 @@ it, and a file with an unknown one was written by a newer version.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 
-__all__ = ["MIGRATIONS"]
+__all__ = ["MIGRATIONS", "Migration"]
+
+Migration = Callable[[sqlite3.Connection], None]
 
 
 def _create(db: sqlite3.Connection) -> None:
@@ -27,4 +30,4 @@ def _index_on_demand(db: sqlite3.Connection) -> None:
     db.execute("DROP INDEX events_by_id")
 
 
-MIGRATIONS = (_create, _index_on_demand)
+MIGRATIONS: tuple[Migration, ...] = (_create, _index_on_demand)

@@ -27,7 +27,7 @@ from gatekeeper.limits import MAX_LINE
 from gatekeeper.log.decoding import decode, decoded
 from gatekeeper.log.encoding import encoded
 from gatekeeper.log.events import Decided, Event, Row
-from gatekeeper.log.migrations import MIGRATIONS
+from gatekeeper.log.migrations import MIGRATIONS, Migration
 from gatekeeper.log.protocol import StampedEvent
 from gatekeeper.log.snapshot import Snapshot, packed, unpacked
 from gatekeeper.log.sqlite_file import (
@@ -124,10 +124,11 @@ class SQLiteLog:
 
     def _prepare(self, *, read_only: bool) -> None:
         """Bring the schema up to date, and note what the files are, to detect another in place."""
+        steps = self._migrations(read_only=read_only)
         if not read_only:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
-        self._migrate(read_only=read_only)
+            self._migrate(steps)
         self._name, self._wal = str(self.path), f"{self.path}-wal"
         self._wal_file = identity(self._wal)
         self._size = look(self._name)[1]
@@ -136,7 +137,8 @@ class SQLiteLog:
         if self._lock:
             self._lock.release()
 
-    def _migrate(self, *, read_only: bool) -> None:
+    def _migrations(self, *, read_only: bool) -> list[Migration]:
+        """Those that the file lacks. It only reads: the file may be another program's."""
         tables = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
         if tables and "migrations" not in tables:
             raise LogError(f"{str(self.path)!r} is another program's database: choose a new file")
@@ -153,8 +155,10 @@ class SQLiteLog:
                 f"log {str(self.path)!r} was written by a newer gatekeeper (it knows "
                 f"{', '.join(newer)}): read it with that version, or a later one"
             )
-        steps = [step for step in MIGRATIONS if step.__name__ not in done]
-        if not steps or read_only:
+        return [step for step in MIGRATIONS if step.__name__ not in done]
+
+    def _migrate(self, steps: Sequence[Migration]) -> None:
+        if not steps:
             return
         with _transaction(self._db):
             self._db.execute(

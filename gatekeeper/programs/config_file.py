@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.limits import MAX_LINE
 from gatekeeper.programs.log_argument import log_file
-from gatekeeper.programs.values import base_url, input_file
+from gatekeeper.programs.values import base_url, input_file, named_file
 from gatekeeper.wording import nearest
 
 __all__ = ["CONFIG", "Config", "RouteTable", "add_config_option", "read_config"]
@@ -99,17 +100,18 @@ def read_config(parser: argparse.ArgumentParser, args: Sequence[str]) -> Config:
         not take.
     """
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    finder.add_argument(CONFIG, type=Path)
+    finder.add_argument(CONFIG, type=named_file)
     try:
         path = finder.parse_known_args(list(args))[0].config
-    except argparse.ArgumentError:  # without a value: the command's own parser reports it
+    except argparse.ArgumentError:  # no value, or no name: the command's own parser reports it
         path = None
     return Config() if path is None else _read(parser, path, args)
 
 
 def _read(parser: argparse.ArgumentParser, path: Path, args: Sequence[str]) -> Config:
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:  # a device may have no end
+            text = file.read(MAX_LINE).decode()
         found = tomllib.loads(text)
     except OSError as e:
         raise BadInputError(f"{CONFIG} {path} cannot be read: {e.strerror}") from e

@@ -70,6 +70,15 @@ class Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         raise BadInputError(f"{message} ({self.prog} --help lists all)")
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Refuse what no option means: an empty name, as of an unset variable, and NUL."""
+        for text in arg_strings:
+            if not text and action.type is None and action.choices is None:
+                raise argparse.ArgumentError(action, "'' is empty: give a value, or leave it out")
+            if "\0" in text:
+                raise argparse.ArgumentError(action, f"{text!r}: give a value without NUL")
+        return super()._get_values(action, arg_strings)
+
     def _refuse_unknown(self, args: Iterable[str]) -> None:
         """Name an unknown option before its value is taken for something else."""
         known = self._option_string_actions

@@ -19,15 +19,22 @@ __all__ = ["check_generator", "make_sampler", "with_comparisons"]
 
 SECOND = "openai"  # the generator of the second model
 
+# Options that only endpoints take, and the parameters of their generators.
+OF_ENDPOINTS = {"base_url": "base_url", "api_key_env": "api_key", "concurrency": "concurrency"}
+
 
 def check_generator(options: RunOptions) -> None:
     """Raises BadInputError if the options do not fit the generator."""
     takes = signature(generator_of(options.generator)).parameters
-    if options.base_url and "base_url" not in takes:
-        raise BadInputError(
-            f"--base-url {options.base_url}: generator {options.generator!r} has no endpoint; "
-            "choose one that has, such as openai"
-        )
+    usual = RunOptions()
+    for name, parameter in OF_ENDPOINTS.items():
+        value = getattr(options, name)
+        if value != getattr(usual, name) and parameter not in takes:
+            shown = shown_variable(value) if name == "api_key_env" else value
+            raise BadInputError(
+                f"--{name.replace('_', '-')} {shown}: generator {options.generator!r} has no "
+                "endpoint; choose one that has, such as openai"
+            )
     if options.generators and "base_url" in takes:
         raise BadInputError(
             f"--generators {options.generators}: the endpoint of --generator {options.generator} "

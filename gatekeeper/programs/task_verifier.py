@@ -43,10 +43,10 @@ def verifiers_by_kind(
             "there are tasks of kind 'code': choose what runs the model's code, for example "
             "--sandbox docker or --sandbox local (docs/sandbox.md compares them)"
         )
-    chosen = {kind: name for kind, name in (("code", sandbox), ("math", maths)) if kind in kinds}
-    for kind, name in chosen.items():
+    given = {"math": maths} | ({} if sandbox is None else {"code": sandbox})
+    for kind, name in given.items():  # also one that no task needs
         others = {n for other, names in _BUILT_IN.items() if other != kind for n in names}
         fitting = [n for n in verifier_names() if n not in others]
         if name not in fitting:
             raise BadInputError(f"{_OPTIONS[kind]} {name!r}: {choose(name, fitting)}")
-    return {kind: str(name) for kind, name in chosen.items()}
+    return {kind: given[kind] for kind in ("code", "math") if kind in kinds}

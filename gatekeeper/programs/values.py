@@ -18,9 +18,10 @@ from typing import TextIO
 from urllib.parse import urlsplit
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.log.place import PostgresRun
+from gatekeeper.log.place import PostgresRun, is_address
 
 __all__ = [
+    "MOST_SEEDS",
     "STDIN",
     "base_url",
     "check_output",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 STDIN = Path("/dev/stdin")
+MOST_SEEDS = 10_000  # orders to average over: more take days, and the mean is known long before
 
 
 def whole(least: int = 1, most: int | None = None) -> Callable[[str], int]:
@@ -74,8 +76,13 @@ def number(interval: str) -> Callable[[str], float]:
 
 def named_file(text: str) -> Path:
     """The path of a file or folder. An empty name, as of an unset variable, would be the folder."""
-    if not text:
-        raise argparse.ArgumentTypeError("'' is empty: give the name of a file or folder")
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is empty: give the name of a file or folder")
+    if is_address(text):
+        raise argparse.ArgumentTypeError(
+            "this is an address (it is not shown here, as it may have a password): give the name "
+            "of a file or folder"
+        )
     return Path(text)
 
 

@@ -67,6 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "nan", *RECORDS[:60], '{"id": "x", "h1": "high"}\n')
     write(folder / "response", {"error": {"message": "quota"}})
     write(folder / "itemless", {"id": "i", "code": "x"})
+    write(folder / "nul.toml", 'log = "a\\u0000b"')
     write(folder / "deep", "[" * 10**5 + "]" * 10**5)
     write(folder / "digits", '{"id": ' + "9" * 5000 + "}")
     write(folder / "half a character", json.dumps(MATH).replace("m1", "\\ud800"))
@@ -137,6 +138,8 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("serve", "--upstream", "ftp://x"), ("--upstream 'ftp://x'", "http://127.0.0.1:8000/v1")),
     (("serve", "--upstream", "http://[::1/v1"), ("'http://[::1/v1'", "http://127.0.0.1:8000/v1")),
     (("serve", "--upstream", "http://x/v1", "--upstream-key-env", "ODD_KEY"), ("ODD_KEY", "set")),
+    (("serve", "--upstream", "http://x/v1", "--host", "x" * 64), ("cannot listen", "127.0.0.1")),
+    (("serve", "--upstream", "http://x/v1", "--host", "0.0.0.1"), ("cannot listen", "127.0.0.1")),
     (("serve", "--upstream", "http://x/v1", "--port", "70000"), ("'70000'", "from 0 to 65535")),
     (("serve", "--upstream", "http://x/v1", "--wait", "no"), ("'no'", "background, verdict")),
     (("serve", "--upstream", "http://x/v1", "--tasks", "nowhere"), ("nowhere", "No such file")),
@@ -199,6 +202,17 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("run", "tasks", "--features", "agreement:0"), ("--features 'agreement:0'", "agreement:4")),
     (("run", "tasks", "--features", "agreement:1000000"), ("'agreement:1000000'", "to 100")),
     (("run", "tasks", "--features", "agreement:1,agreement:2"), ("agreement:2'", "agreement:4")),
+    (("run", "tasks", "--api-key-env", "OTHER_KEY"), ("--api-key-env OTHER_KEY", "such as openai")),
+    (("run", "tasks", "--concurrency", "9"), ("--concurrency 9", "such as openai")),
+    (("run", "tasks", "--sandbox", "lokal"), ("--sandbox 'lokal'", "did you mean 'local'?")),
+    (("run", "tasks", "--model", ""), ("--model '' is empty", "leave it out")),
+    (("run", "tasks", "--policy", ""), ("--policy '' is empty", "leave it out")),
+    (("run", "tasks", "--features", ""), ("--features '' is empty", "leave it out")),
+    (("run", "tasks", "--config", ""), ("--config '' is empty", "give the name")),
+    (("run", "tasks", "--config", "/dev/zero"), ("--config /dev/zero", "not TOML")),
+    (("run", "tasks", "--config", "nul.toml"), ("nul.toml, line 1: log", "without NUL")),
+    (("run", "tasks", "--log", " "), ("--log ' ' is empty", "give the name")),
+    (("run", "mysql://u:S3CRET@h/x"), ("tasks: this is an address (it is not shown", "of a file")),
     (("run", ""), ("tasks '' is empty", "give the name")),
     (("run", "tasks", "--log", ""), ("--log '' is empty", "give the name")),
     (
@@ -209,7 +223,8 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("run", "code", "--sandbox", "podman"), ("'podman'", "docker, local")),
     (("replay", "records", "--budget", "0.1,,0.2"), ("'0.1,,0.2'", "such as 0.1,0.2")),
     (("replay", "records", "--beta", "1"), ("'1'", "(0, 1)")),
-    (("replay", "records", "--seeds", "0"), ("--seeds '0'", "at least 1")),
+    (("replay", "records", "--seeds", f"{10**9}"), (f"--seeds '{10**9}'", "from 1 to 10000")),
+    (("replay", "records", "--seeds", "0"), ("--seeds '0'", "from 1 to")),
     (("replay", "records", "--workers", "many"), ("--workers 'many'", "whole number")),
     (("replay", "records", "--order", "random"), ("'random'", "shuffled, given")),
     (("replay", "records", "--policy", "cts"), ("'cts'", "choose one of", "did you mean 'cst'?")),
@@ -228,20 +243,22 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("plan", "records", "--residual-risk", "0"), ("0", "--residual-risk")),
     (("plan", "records", "--policy", "x"), ("'x'", "choose one of")),
     (("report", "records", "-o", "r", "--budget", "0"), ("'0'", "(0, 1)")),
-    (("paper", "--seeds", "1"), ("--seeds '1'", "at least 2")),
+    (("paper", "--seeds", "1"), ("--seeds '1'", "from 2 to")),
     ((*CODE_OUT, "--timeout", "0"), ("--timeout '0'", "give a number")),
     ((*CODE_OUT, "--memory-mb", "0"), ("--memory-mb '0'", "from 1 to")),
     ((*CODE_OUT, "--memory-mb", f"{10**14}"), (f"'{10**14}'", "from 1 to")),
     ((*CODE_OUT, "--workers", "-1"), ("--workers '-1'", "at least 1")),
-    ((*CODE_OUT, "--with", "numpy"), ("--with", "--sandbox docker")),
+    ((*CODE_OUT, "--with", "numpy"), ("--with numpy", "--sandbox docker")),
     ((*CODE_OUT[:3], "--sandbox", "none", "--out", "o"), ("'none'", "docker, local")),
-    ((*CODE_OUT, "--image", "x"), ("--image", "--sandbox docker")),
+    ((*CODE_OUT, "--image", "x"), ("--image x", "--sandbox docker")),
     (("signals", "records", "--scope", "both"), ("'both'", "content, reasoning")),
     ((*EVALPLUS, "--workers", "0"), ("--workers '0'", "at least 1")),
     ((*EVALPLUS, "--base-url", "http://x/v1"), ("http://x/v1", "needs --model")),
     (("evalplus", "--samples", "nowhere", "--dataset", "mbpp"), ("nowhere", "--model")),
     (("evalplus", "--samples", "records", "--dataset", "apps"), ("'apps'", "humaneval, mbpp")),
     (("swebench", "--predictions", "records"), ("--dataset", "--reports")),
+    ((*EVALPLUS, "--seed", "-1"), ("--seed '-1'", "at least 0")),
+    ((*EVALPLUS, "--total", "9" * 5000), ("--total '999", "at least 1")),
     (("swebench", "--predictions", "nowhere", "--reports", "."), ("nowhere", "No such file")),
     # files to read
     (("run", "nowhere"), ("nowhere", "No such file")),
@@ -350,6 +367,7 @@ def test_wrong_input(
     assert [line for line in usage if not line.startswith("usage: gatekeeper ")] == []
     for part in says:
         assert part in err
+    assert "S3CRET" not in err
     after = {path: path.stat().st_size for path in folder.iterdir() if path.is_file()}
     assert {p: n for p, n in after.items() if p.suffix not in (".lock", ".db-shm")} == {
         p: n for p, n in before.items() if p.suffix not in (".lock", ".db-shm")

@@ -419,7 +419,7 @@ def test_other_files_are_refused_and_not_changed(tmp_path: Path) -> None:
             open_gate(path)
         with pytest.raises(LogError, match=message):
             SQLiteLog(path, read_only=True)
-    assert text.read_bytes() == before[0]
+    assert (text.read_bytes(), other.read_bytes()) == before
     with contextlib.closing(sqlite3.connect(other)) as db, db:
         assert db.execute("SELECT * FROM books").fetchall() == [("Dune",)]
     db.close()
