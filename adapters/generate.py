@@ -18,7 +18,8 @@ from dataclasses import replace
 from typing import Any
 
 from gatekeeper.adapters.openai import ALTERNATIVES, refuses_logprobs
-from gatekeeper.errors import BadInputError, GeneratorUnavailableError, MissingDependencyError
+from gatekeeper.arguments import check_count
+from gatekeeper.errors import GeneratorUnavailableError, MissingDependencyError
 from gatekeeper.gate.runner import Sampler
 from gatekeeper.io.responses import as_generation
 from gatekeeper.types import Generation
@@ -51,7 +52,8 @@ def bundled_generator(
     from gatekeeper.adapters.bundled import BundledModel
 
     model = BundledModel()
-    limit = min(max_tokens or BUNDLED_TOKENS, model.context_length // 2)
+    asked = BUNDLED_TOKENS if max_tokens is None else check_count("max_tokens", max_tokens)
+    limit = min(asked, model.context_length // 2)
 
     def generate(
         prompts: Sequence[str],
@@ -114,8 +116,9 @@ def openai_generator(
     GeneratorUnavailableError
         From a call, if a prompt gets no answer; the other answers of its block are lost.
     """
-    if concurrency < 1:
-        raise BadInputError(f"{concurrency=!r}: give at least 1 request at the same time")
+    check_count("concurrency", concurrency)
+    if max_tokens is not None:
+        check_count("max_tokens", max_tokens)
     try:
         import openai
     except ImportError as error:

@@ -1,15 +1,27 @@
-"""Checks of the arguments that policies and analyses share."""
+"""Checks of arguments that many functions share."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from operator import index
 from pathlib import Path
 from typing import Any
 
-from gatekeeper.errors import BadInputError
+import numpy as np
 
-__all__ = ["as_path", "check_beta", "check_count", "is_number"]
+from gatekeeper.errors import BadInputError
+from gatekeeper.wording import choose
+
+__all__ = [
+    "as_path",
+    "check_beta",
+    "check_choice",
+    "check_count",
+    "check_flag",
+    "check_positive",
+    "is_number",
+]
 
 
 def as_path(name: str, value: Any) -> Path:
@@ -52,20 +64,63 @@ def check_beta(beta: float) -> float:
     return float(beta)
 
 
-def check_count(name: str, value: Any, *, least: int = 1) -> int:
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Check a word.
+
+    Raises
+    ------
+    BadInputError
+        It is none of the choices; the message has them, and the most similar one.
+    """
+    known = list(choices)
+    if not (isinstance(value, str) and value in known):
+        raise BadInputError(f"{name}={value!r:.80}: {choose(value, known)}")
+
+
+def check_count(name: str, value: Any, *, least: int = 1, most: int | None = None) -> int:
     """Return a count as an int; NumPy's whole numbers are counts, too.
 
     Raises
     ------
     BadInputError
-        It is not a whole number of at least `least`.
+        It is not a whole number from `least` to `most`.
     """
-    is_whole = hasattr(value, "__index__") and not isinstance(value, bool)
-    if not is_whole or (count := index(value)) < least:
-        raise BadInputError(f"{name}={value!r}: must be a whole number of at least {least}")
+    try:
+        count = least - 1 if isinstance(value, bool) else index(value)
+    except TypeError:
+        count = least - 1
+    if count < least or (most is not None and count > most):
+        wanted = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise BadInputError(f"{name}={value!r:.80}: must be a whole number {wanted}")
     return count
 
 
+def check_flag(name: str, value: object) -> bool:
+    """Return a truth value.
+
+    Raises
+    ------
+    BadInputError
+        It is neither True nor False: any other word, "no" too, would count as true.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise BadInputError(f"{name}={value!r:.80}: give True or False")
+    return bool(value)
+
+
+def check_positive(name: str, value: Any, *, most: float) -> float:
+    """Return a number as a float.
+
+    Raises
+    ------
+    BadInputError
+        It is not a number above 0 and up to `most`.
+    """
+    if not (is_number(value) and 0.0 < value <= most):
+        raise BadInputError(f"{name}={value!r:.80}: give a number above 0, at most {most:g}")
+    return float(value)
+
+
 def is_number(value: object) -> bool:
-    """Whether it is an int or a float, and not a bool."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether it is an int or a float, NumPy's too, and not a bool."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -35,7 +35,8 @@ RUN = 8192  # positions at once: arrays of 64 KiB, which stay in the cache and i
 
 
 def signals_of(generation: Generation) -> Signals:
-    """Signals of one output. Raises BadInputError where shapes differ."""
+    """Signals of one output. Raises BadInputError for no Generation, and where shapes differ."""
+    _check_type(generation)
     _check_shapes(generation.logprob, generation.top1, generation.top2, id=generation.id)
     return _signals(generation.logprob, generation.top1, generation.top2)
 
@@ -61,8 +62,11 @@ def signals_from_arrays(logprob: ArrayLike, top1: ArrayLike, top2: ArrayLike) ->
 
 
 def batch_signals(generations: Sequence[Generation]) -> list[Signals]:
-    """Signals of many outputs at once, in order. Raises BadInputError where shapes differ."""
+    """Signals of many outputs at once, in order. Raises BadInputError as `signals_of`."""
+    if not isinstance(generations, Sequence):
+        raise BadInputError(f"generations={generations!r:.80}: give a list of Generation")
     for g in generations:
+        _check_type(g)
         _check_shapes(g.logprob, g.top1, g.top2, id=g.id)
     result = [Signals(np.nan, np.nan, np.nan)] * len(generations)
     run: list[int] = []  # outputs that are computed together
@@ -91,6 +95,11 @@ def _fill(result: list[Signals], generations: Sequence[Generation], run: list[in
     )
     for i, h1, h2, h3, n, m in zip(run, *(c.tolist() for c in table), strict=True):
         result[i] = Signals(h1, h2, h3, n_tokens=n, n_margins=m)
+
+
+def _check_type(generation: object) -> None:
+    if not isinstance(generation, Generation):
+        raise BadInputError(f"generation={generation!r:.80}: give a Generation")
 
 
 def _check_shapes(logprob: FloatArray, top1: FloatArray, top2: FloatArray, id: str = "") -> None:

@@ -18,6 +18,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.plug_ins import plug_ins
 from gatekeeper.protocols import AsyncVerifier, Verifier
 from gatekeeper.types import Generation, Outcome, Verdict
+from gatekeeper.types.values import check_text
 from gatekeeper.wording import choose
 
 __all__ = [
@@ -57,6 +58,7 @@ def make_verifier(name: str) -> Verifier:
     BadInputError
         For an unknown name.
     """
+    check_text("verifier", name)
     if name in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name].partition(":")
         verifier: Verifier = getattr(import_module(module), attribute)()
@@ -80,7 +82,7 @@ class FunctionVerifier:
     """
 
     def __init__(self, function: Callable[[Generation, Any], object], name: str = "") -> None:
-        self.function, self.name = function, name or _name_of(function)
+        self.function, self.name = _callable(function), name or _name_of(function)
 
     def verify(self, generation: Generation, task: Any) -> Outcome:
         """Call the function. Raises what it raises, and BadInputError for another return value."""
@@ -97,7 +99,7 @@ class AsyncFunctionVerifier:
     """
 
     def __init__(self, function: Callable[[Generation, Any], Any], name: str = "") -> None:
-        self.function, self.name = function, name or _name_of(function)
+        self.function, self.name = _callable(function), name or _name_of(function)
 
     async def averify(self, generation: Generation, task: Any) -> Outcome:
         """Await the function. Raises what it raises, and BadInputError for another return value."""
@@ -149,6 +151,12 @@ def outcome_of(value: object) -> Outcome:
         f"the function returned {value!r:.80}: return True or False, a score in [0, 1] (1 is "
         "right), an Outcome, or None for “could not tell”"
     )
+
+
+def _callable(function: Callable[[Generation, Any], Any]) -> Callable[[Generation, Any], Any]:
+    if not callable(function):
+        raise BadInputError(f"function={function!r:.80}: give a function of (generation, task)")
+    return function
 
 
 def _name_of(function: Any) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self
 
-from gatekeeper.errors import BadInputError
+from gatekeeper.arguments import check_count, check_flag, check_positive
 from gatekeeper.sandbox.control import DISTURBED, undisturbed
 from gatekeeper.sandbox.evaluate import Judged, UnjudgeableError, evaluate
 from gatekeeper.sandbox.pool import Pool
@@ -26,6 +26,8 @@ from gatekeeper.types import Generation, Outcome, Verdict
 
 __all__ = ["Sandbox"]
 
+MOST_SECONDS = 1e6  # of a time limit; the clocks of processes end later
+MOST = 1 << 30  # of every other limit, so that its bytes are a 64-bit number
 RETRIES = 2  # on a fresh worker, after one was lost
 WAITING_FACTOR = 4  # a candidate may wait for a processor for this many times its limit
 # To read the processor time used, to clean up, and for gaps in which this process could not check.
@@ -54,9 +56,9 @@ class Sandbox:
         in_process: bool,
     ) -> None:
         workers = os.cpu_count() or 1 if workers is None else workers
-        cpu = math.ceil(timeout) if cpu_seconds is None and timeout < math.inf else cpu_seconds
+        self._timeout = check_positive("timeout", timeout, most=MOST_SECONDS)
+        cpu = math.ceil(timeout) if cpu_seconds is None else cpu_seconds
         for name, value in {
-            "timeout": timeout,
             "cpu_seconds": cpu,
             "memory_mb": memory_mb,
             "processes": processes,
@@ -64,12 +66,10 @@ class Sandbox:
             "disk_mb": disk_mb,
             "workers": workers,
         }.items():
-            if value is None or not 0 < value < math.inf:
-                raise BadInputError(f"{name}={value!r}: give a number above 0")
-        assert cpu is not None
-        self._timeout, self._cpu_seconds = timeout, cpu
+            check_count(name, value, most=MOST)
+        self._cpu_seconds = cpu
         self._output_bytes = output_kb << 10
-        self._in_process = in_process
+        self._in_process = check_flag("in_process", in_process)
         self._workers = workers
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper-sandbox")
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from gatekeeper.errors import BadInputError, SandboxUnavailableError
+from gatekeeper.arguments import check_choice, check_flag
+from gatekeeper.errors import SandboxUnavailableError
 from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.sandbox.evaluate import Judged
 from gatekeeper.sandbox.start import LOADER, Limits, send_program
@@ -98,8 +99,9 @@ class LocalSandbox(Sandbox):
     ) -> None:
         if sys.platform != "linux":
             raise SandboxUnavailableError(f"{sys.platform=!r}: LocalSandbox needs Linux")
-        if isolation not in (None, "namespaces", "landlock"):
-            raise BadInputError(f"{isolation=!r}: choose 'namespaces' or 'landlock'")
+        if isolation is not None:
+            check_choice("isolation", isolation, ("namespaces", "landlock"))
+        check_flag("allow_unsafe", allow_unsafe)
         super().__init__(
             timeout=timeout,
             cpu_seconds=cpu_seconds,

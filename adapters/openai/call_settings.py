@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from gatekeeper.adapters.positions import Scope
+from gatekeeper.arguments import check_choice
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.limits import MAX_ID, is_id
@@ -49,10 +50,8 @@ class CallSettings:
     scope: Scope = "content"
 
     def __post_init__(self) -> None:
-        if self.verify not in _VERIFY:
-            raise BadInputError(f"verify={self.verify!r}: choose one of {', '.join(_VERIFY)}")
-        if self.scope not in _SCOPES:
-            raise BadInputError(f"scope={self.scope!r}: choose one of {', '.join(_SCOPES)}")
+        check_choice("verify", self.verify, _VERIFY)
+        check_choice("scope", self.scope, _SCOPES)
         if not (self.id is None or is_id(self.id)):
             raise BadInputError(
                 f"id={self.id!r:.80}: give a string of 1 to {MAX_ID} bytes in UTF-8, or None"

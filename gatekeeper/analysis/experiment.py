@@ -20,7 +20,7 @@ from gatekeeper.analysis.parallel import in_processes
 from gatekeeper.analysis.policy_run import METRICS, Contender, PolicyRun
 from gatekeeper.analysis.replay import Evaluate, Feedback, evaluation_start
 from gatekeeper.analysis.vectorised import Decisions, Stream
-from gatekeeper.arguments import check_beta, check_count
+from gatekeeper.arguments import check_beta, check_choice, check_count
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.notebook import as_html
@@ -30,7 +30,7 @@ from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.student import student_interval
 from gatekeeper.types import BoolArray, FloatArray, IntArray
 from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
-from gatekeeper.wording import choose, counted, plural
+from gatekeeper.wording import counted, plural
 
 __all__ = [
     "Comparison",
@@ -90,9 +90,7 @@ class Protocol:
         if not 0.0 <= self.signal_noise < np.inf:
             raise BadInputError(f"signal_noise={self.signal_noise!r}: must be at least 0")
         for name, choices in (("feedback", Feedback), ("label", Label)):
-            value, known = getattr(self, name), get_args(choices)
-            if value not in known:
-                raise BadInputError(f"{name}={value!r}: {choose(value, known)}")
+            check_choice(name, getattr(self, name), get_args(choices))
 
     @property
     def each_seed(self) -> range:

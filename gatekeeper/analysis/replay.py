@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from gatekeeper.arguments import check_beta
+from gatekeeper.arguments import check_beta, check_choice
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies.proposal import checked_proposal
 from gatekeeper.policies.score import T0
@@ -113,8 +113,7 @@ def replay(
         unknown.
     """
     check_beta(beta)
-    if feedback not in get_args(Feedback):
-        raise BadInputError(f"feedback={feedback!r}: choose 'full' or 'partial'")
+    check_choice("feedback", feedback, get_args(Feedback))
     first = evaluation_start(len(records), warmup=warmup, evaluate=evaluate)
     _check(records)
     if observed is None:
@@ -206,8 +205,7 @@ def evaluation_start(n: int, *, warmup: int = T0, evaluate: Evaluate = "all") ->
     BadInputError
         If no record is evaluated.
     """
-    if evaluate not in get_args(Evaluate):
-        raise BadInputError(f"evaluate={evaluate!r}: choose 'all' or 'second-half'")
+    check_choice("evaluate", evaluate, get_args(Evaluate))
     if n <= warmup:
         raise BadInputError(
             f"{counted(n, 'record')} {plural(n, 'leaves', 'leave')} none to evaluate after a "

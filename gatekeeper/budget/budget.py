@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal, get_args
 
+from gatekeeper.arguments import check_choice
 from gatekeeper.budget.groups import checked_caps
 from gatekeeper.errors import BadInputError
 from gatekeeper.types.values import as_number
-from gatekeeper.wording import choose
 
 __all__ = ["MOST", "TICKS", "Budget", "Unit"]
 
@@ -82,8 +82,7 @@ class Budget:
                 f"fraction={self.fraction!r}: must lie between 0 and 1, for example 0.2, or be 1 "
                 "to verify everything"
             )
-        if self.unit not in get_args(Unit):
-            raise BadInputError(f"unit={self.unit!r}: {choose(self.unit, get_args(Unit))}")
+        check_choice("unit", self.unit, get_args(Unit))
         for name in ("total", "max_cost"):
             value = getattr(self, name)
             if value is not None and not (isfinite(value) and value * TICKS >= 1):

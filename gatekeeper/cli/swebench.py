@@ -101,7 +101,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     run.add_argument(
         "--timeout",
-        type=whole(),
+        type=whole(1, 10**6),
         default=1800,
         metavar="SECONDS",
         help="for the tests of an instance (default: %(default)s)",

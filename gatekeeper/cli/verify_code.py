@@ -46,7 +46,7 @@ def add(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--timeout",
-        type=number("(0, inf)"),
+        type=number("(0, 1e6]"),
         default=5.0,
         metavar="SECONDS",
         help="for each candidate",

@@ -11,6 +11,7 @@ from pathlib import Path
 from secrets import randbits
 from typing import Any, get_args
 
+from gatekeeper.arguments import check_choice, check_flag
 from gatekeeper.budget import Budget
 from gatekeeper.drift.fingerprint import Fingerprint
 from gatekeeper.errors import BadInputError
@@ -78,12 +79,10 @@ class GateSettings:
         self._check_features()
 
     def _check_choices(self) -> None:
-        if self.goal not in get_args(Goal):
-            raise BadInputError(f"goal={self.goal!r}: choose 'errors' or 'score'")
-        if self.on_unavailable not in ON_UNAVAILABLE:
-            raise BadInputError(f"on_unavailable={self.on_unavailable!r}: choose 'raise' or 'pass'")
-        if self.on_drift not in ON_DRIFT:
-            raise BadInputError(f"on_drift={self.on_drift!r}: choose 'relearn' or 'report'")
+        check_choice("goal", self.goal, get_args(Goal))
+        check_choice("on_unavailable", self.on_unavailable, ON_UNAVAILABLE)
+        check_choice("on_drift", self.on_drift, ON_DRIFT)
+        check_flag("shared", self.shared)
 
     def _check_parts(self) -> None:
         policy, verifier = self.policy, self.verifier

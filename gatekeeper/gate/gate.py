@@ -23,7 +23,9 @@ from gatekeeper.log.fold import Output
 from gatekeeper.policies import T0, Goal
 from gatekeeper.protocols import AsyncVerifier, CostEstimator, Feature, Policy, Sink, Verifier
 from gatekeeper.types import GateResult, GateStatus, Generation, Outcome, Verdict
+from gatekeeper.types.values import check_text
 from gatekeeper.verifiers import as_verifier
+from gatekeeper.wording import choose
 
 __all__ = ["VerificationGate"]
 
@@ -145,7 +147,7 @@ class VerificationGate(ClientMethods, LoopMethods):
             explore=explore,
             prompt_template=prompt_template,
             on_drift=on_drift,
-            more=settings or {},
+            more={} if settings is None else settings,
             features=features,
             goal=goal,
             telemetry=telemetry if isinstance(telemetry, list | tuple) else (telemetry,),
@@ -279,8 +281,9 @@ class VerificationGate(ClientMethods, LoopMethods):
             try:
                 outcome = Outcome(Verdict(outcome))
             except ValueError:
+                known = [verdict.value for verdict in Verdict]
                 raise BadInputError(
-                    f"outcome={outcome!r}: give an Outcome or one of {', '.join(Verdict)}"
+                    f"outcome={outcome!r:.80}: give an Outcome, or {choose(outcome, known)}"
                 ) from None
         return self._life.report(id, outcome)
 
@@ -296,7 +299,8 @@ class VerificationGate(ClientMethods, LoopMethods):
         return self._life.pending()
 
     def find(self, id: str) -> GateResult | None:
-        """The result of an output; None for an unknown id."""
+        """The result of an output; None for an unknown id. Raises BadInputError for no string."""
+        check_text("id", id)
         return self._life.find(id)
 
     def output(self, id: str) -> Generation:

@@ -144,6 +144,8 @@ class Verification:
     def _read(self, pairs: Iterable[tuple[object, object]]) -> list[tuple[NewOutput, object]]:
         news: list[tuple[NewOutput, object]] = []
         ids: set[str] = set()
+        if not isinstance(pairs, Iterable):
+            raise BadInputError(f"pairs={pairs!r:.80}: give (response, task) pairs")
         for pair in pairs:
             if not (isinstance(pair, tuple | list) and len(pair) == 2):
                 raise BadInputError(f"pair={pair!r:.80}: give (response, task) pairs")

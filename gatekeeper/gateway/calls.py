@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any
 from multidict import CIMultiDictProxy
 
 from gatekeeper.adapters.openai.call_settings import CallSettings, outputs_requested
+from gatekeeper.arguments import check_choice
 from gatekeeper.errors import BadInputError
 from gatekeeper.gateway.codings import CodingError, codings_of, decoded
 from gatekeeper.gateway.json_edit import with_members
@@ -20,6 +20,7 @@ from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.settings import ON_FAILED, WAITS, GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.types.quick_init import quick_init
+from gatekeeper.wording import nearest
 
 __all__ = ["BODY_KEY", "TASK_HEADER", "Call", "check_unread", "make_ready", "read_call"]
 
@@ -155,25 +156,21 @@ _GATE = {field.name for field in fields(CallSettings)}
 
 def _own_settings(given: Any, usual: GatewaySettings) -> tuple[Any, ...]:
     """wait, on_failed and annotate."""
-    known: dict[str, tuple[Any, tuple[Any, ...]]] = {
-        "wait": (usual.wait, WAITS),
-        "on_failed": (usual.on_failed, ON_FAILED),
-        "annotate": (False, (False, True)),
-    }
+    known = {"wait": usual.wait, "on_failed": usual.on_failed, "annotate": False}
     names = ", ".join(sorted(_GATE | known.keys()))
     if not isinstance(given, dict):
         raise BadInputError(f"the body's 'gatekeeper' is {given!r:.80}: give an object of {names}")
     if unknown := given.keys() - _GATE - known.keys():
+        near = nearest(min(unknown), sorted(_GATE | known.keys()))
         raise BadInputError(
             f"the body's 'gatekeeper' has {min(unknown)!r:.80}, which is unknown: choose from "
-            f"{names}"
+            f"{names}{near and f' ({near})'}"
         )
-    found = {}
-    for name, (default, choices) in known.items():
-        found[name] = given.get(name, default)
-        if not any(found[name] is choice or found[name] == choice for choice in choices):
-            them = ", ".join(map(json.dumps, choices))
-            raise BadInputError(f"{name}={found[name]!r:.80}: choose one of {them}")
+    found = {name: given.get(name, default) for name, default in known.items()}
+    check_choice("wait", found["wait"], WAITS)
+    check_choice("on_failed", found["on_failed"], ON_FAILED)
+    if not isinstance(found["annotate"], bool):
+        raise BadInputError(f"annotate={found['annotate']!r:.80}: give true or false")
     return tuple(found.values())
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
+from gatekeeper.arguments import check_choice
 from gatekeeper.errors import BadInputError
-from gatekeeper.wording import choose
 
 __all__ = ["ON_FAILED", "WAITS", "GatewaySettings", "OnFailed", "Wait"]
 
@@ -68,9 +68,7 @@ class GatewaySettings:
                 "http://127.0.0.1:8000/v1"
             )
         for name, choices in (("wait", WAITS), ("on_failed", ON_FAILED)):
-            value = getattr(self, name)
-            if value not in choices:
-                raise BadInputError(f"{name}={value!r}: {choose(value, choices)}")
+            check_choice(name, getattr(self, name), choices)
 
     @property
     def root(self) -> str:

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from time import perf_counter
 from typing import Any, Self
 
+from gatekeeper.arguments import check_count, check_positive
 from gatekeeper.errors import BadInputError, MissingDependencyError
 from gatekeeper.maths.compare import AnswerComparer
 from gatekeeper.maths.extract import extract, find
@@ -22,6 +23,7 @@ from gatekeeper.types import Generation, Outcome, Verdict
 
 __all__ = ["MathChecker", "reference"]
 
+MOST_SECONDS, MOST_MB, MOST_WORKERS = 1e6, 1 << 30, 1 << 30
 GRACE = 0.5  # seconds beyond the hard limit for extraction and for killing a worker
 LOOK_AHEAD = 16  # items per worker that a batch reads in advance
 
@@ -66,12 +68,12 @@ class MathChecker:
             if find_spec(package) is None:
                 raise MissingDependencyError(package, extra="math", needed_for="MathChecker")
         size = workers if workers is not None else max(1, min(4, (os.cpu_count() or 1) - 1))
-        if not isinstance(size, int) or size < 1:
-            raise BadInputError(f"{workers=!r}: give at least one worker, as a whole number")
-        if not 0 < soft_limit < hard_limit:
+        check_count("workers", size, most=MOST_WORKERS)
+        check_positive("hard_limit", hard_limit, most=MOST_SECONDS)
+        check_positive("soft_limit", soft_limit, most=MOST_SECONDS)
+        if not soft_limit < hard_limit:
             raise BadInputError(f"{soft_limit=!r}, {hard_limit=!r}: need 0 < soft < hard, seconds")
-        if memory_mb < 256:
-            raise BadInputError(f"{memory_mb=!r}: a worker needs at least 256 MiB")
+        check_count("memory_mb", memory_mb, least=256, most=MOST_MB)
         self.workers = size
         self._max_seconds = hard_limit + GRACE
         self._pool = Pool(size, Limits(soft_limit, hard_limit, memory_mb))

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from gatekeeper.arguments import check_beta, check_count
-from gatekeeper.errors import BadInputError
+from gatekeeper.arguments import check_beta, check_choice, check_count
 from gatekeeper.policies.budget_pacer import BudgetPacer, propensity_at
 from gatekeeper.policies.descriptor import Learns, Need
 from gatekeeper.policies.missing_signal import MissingSignalRule, OnMissing
@@ -86,8 +85,7 @@ class Calibrated:
         on_missing: OnMissing = "uniform",
         seed: int = 0,
     ) -> None:
-        if objective not in get_args(Objective):
-            raise BadInputError(f"objective={objective!r}: choose 'recall' or 'precision'")
+        check_choice("objective", objective, get_args(Objective))
         self.beta = check_beta(beta)
         self.horizon = None if horizon is None else check_count("horizon", horizon)
         self.objective: Objective = objective

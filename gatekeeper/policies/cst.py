@@ -10,7 +10,7 @@ from gatekeeper.policies.missing_signal import OnMissing
 from gatekeeper.policies.quantile_policy import QuantilePolicy
 from gatekeeper.policies.score import T0
 from gatekeeper.stats.quantile import RunningQuantile
-from gatekeeper.stats.strata import CostStrata
+from gatekeeper.stats.strata import MOST_STRATA, CostStrata
 
 __all__ = ["CST"]
 
@@ -51,7 +51,7 @@ class CST(QuantilePolicy):
         on_missing: OnMissing = "uniform",
         seed: int = 0,
     ) -> None:
-        self.strata = check_count("strata", strata)
+        self.strata = check_count("strata", strata, most=MOST_STRATA)
         self._cost_strata = CostStrata(strata)
         self._by_stratum: list[RunningQuantile] = []
         super().__init__(beta, warmup=warmup, on_missing=on_missing, seed=seed)

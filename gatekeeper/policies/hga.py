@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from gatekeeper.arguments import check_beta, check_count, is_number
+from gatekeeper.arguments import check_beta, check_choice, check_count, is_number
 from gatekeeper.budget import affordable
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies.cst import CST
@@ -161,10 +161,8 @@ class HGA:
         on_missing: OnMissing = "uniform",
         seed: int = 0,
     ) -> None:
-        if labels not in get_args(Labels):
-            raise BadInputError(f"labels={labels!r}: choose 'partial' (live) or 'full' (replay)")
-        if test not in get_args(Test):
-            raise BadInputError(f"test={test!r}: choose 'paper' or 'heterogeneity'")
+        check_choice("labels", labels, get_args(Labels))
+        check_choice("test", test, get_args(Test))
         if not (is_number(alpha) and 0.0 < alpha < 1.0):
             raise BadInputError(f"alpha={alpha!r}: a probability between 0 and 1, such as 0.05")
         for name, least in (("epsilon_h", epsilon_h), ("epsilon_p", epsilon_p)):

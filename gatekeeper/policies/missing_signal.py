@@ -6,10 +6,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from gatekeeper.arguments import check_count
-from gatekeeper.errors import BadInputError
+from gatekeeper.arguments import check_choice, check_count
 from gatekeeper.types import Decision, Reason
-from gatekeeper.wording import choose
 
 __all__ = ["MissingSignalRule", "OnMissing"]
 
@@ -32,10 +30,7 @@ class MissingSignalRule:
     """
 
     def __init__(self, on_missing: OnMissing, beta: float, seed: int) -> None:
-        if on_missing not in get_args(OnMissing):
-            raise BadInputError(
-                f"on_missing={on_missing!r}: {choose(on_missing, get_args(OnMissing))}"
-            )
+        check_choice("on_missing", on_missing, get_args(OnMissing))
         self.rate = {"uniform": beta, "verify": 1.0, "skip": 0.0}[on_missing]
         self._rng = np.random.default_rng(check_count("seed", seed, least=0))
 

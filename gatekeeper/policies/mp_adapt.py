@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from gatekeeper.arguments import check_flag
 from gatekeeper.policies.descriptor import Learns, Need
 from gatekeeper.policies.mirror_prox import MirrorProxPolicy, exponentiated_gradient, surrogate
 from gatekeeper.policies.missing_signal import OnMissing
@@ -51,7 +52,7 @@ class MPAdapt(MirrorProxPolicy):
         seed: int = 0,
     ) -> None:
         super().__init__(beta, warmup=warmup, on_missing=on_missing, seed=seed)
-        self.extragradient = extragradient
+        self.extragradient = check_flag("extragradient", extragradient)
         self._theta: list[float] = []
 
     def _start(self, w0: list[float], price: float) -> None:

@@ -9,7 +9,7 @@ from gatekeeper.policies.descriptor import Learns, Need
 from gatekeeper.policies.mirror_prox import MirrorProxPolicy, exponentiated_gradient, surrogate
 from gatekeeper.policies.missing_signal import OnMissing
 from gatekeeper.policies.score import T0, weighted_mean
-from gatekeeper.stats.strata import CostStrata
+from gatekeeper.stats.strata import MOST_STRATA, CostStrata
 
 __all__ = ["GAMMA", "MPStrat"]
 
@@ -54,7 +54,7 @@ class MPStrat(MirrorProxPolicy):
         seed: int = 0,
     ) -> None:
         super().__init__(beta, warmup=warmup, on_missing=on_missing, seed=seed)
-        self.strata = check_count("strata", strata)
+        self.strata = check_count("strata", strata, most=MOST_STRATA)
         self._cost_strata = CostStrata(strata)
         self._student: list[list[float]] = []
         self._teacher: list[list[float]] = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import ceil, inf
 from typing import Any, ClassVar
 
-from gatekeeper.arguments import check_beta, check_count
+from gatekeeper.arguments import check_beta, check_count, check_flag
 from gatekeeper.policies.descriptor import Learns, Need
 from gatekeeper.policies.missing_signal import MissingSignalRule, OnMissing
 from gatekeeper.policies.score import T0, WarmupScore
-from gatekeeper.stats.strata import CostStrata
+from gatekeeper.stats.strata import MOST_STRATA, CostStrata
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
 __all__ = ["SplitConformal", "conformal_threshold"]
@@ -62,8 +62,8 @@ class SplitConformal:
     ) -> None:
         self.beta = check_beta(beta)
         self.calibration = check_count("calibration", calibration, least=0)
-        self.stratified = stratified
-        self.strata = check_count("strata", strata)
+        self.stratified = check_flag("stratified", stratified)
+        self.strata = check_count("strata", strata, most=MOST_STRATA)
         self.warmup = check_count("warmup", warmup)
         self.on_missing = on_missing
         self.seed = seed

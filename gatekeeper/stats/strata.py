@@ -12,7 +12,9 @@ import numpy as np
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import FloatArray, IntArray
 
-__all__ = ["CostStrata", "strata_of"]
+__all__ = ["MOST_STRATA", "CostStrata", "strata_of"]
+
+MOST_STRATA = 1000  # their edges are quantiles of the costs in the warm-up
 
 
 class CostStrata:

@@ -88,7 +88,7 @@ class Generation:
             object.__setattr__(self, "output_tokens", as_count("output_tokens", self.output_tokens))
         if type(self.k_seen) is not int:
             object.__setattr__(self, "k_seen", as_count("k_seen", self.k_seen))
-        if self.features or type(self.features) is not dict:
+        if type(self.features) is not dict or self.features:
             object.__setattr__(self, "features", as_features(self.features))
 
     @classmethod

@@ -14,6 +14,7 @@ from gatekeeper.types.candidate import Decision, Signals
 from gatekeeper.types.quick_init import quick_init
 from gatekeeper.types.states import Label, UndecidedState, Verdict
 from gatekeeper.types.values import as_number
+from gatekeeper.wording import nearest
 
 __all__ = ["GateResult", "Outcome", "Undecided"]
 
@@ -56,8 +57,13 @@ class Outcome:
         keeps the verdict and charges the whole reservation.
         """
         if not isinstance(self.verdict, Verdict):
-            known = ", ".join(f"Verdict.{verdict.name}" for verdict in Verdict)
-            raise BadInputError(f"verdict={self.verdict!r:.80}: give one of {known}")
+            known = [f"Verdict.{verdict.name}" for verdict in Verdict]
+            meant = self.verdict.upper() if isinstance(self.verdict, str) else self.verdict
+            near = nearest(f"Verdict.{meant}", known)
+            raise BadInputError(
+                f"verdict={self.verdict!r:.80}: give one of {', '.join(known)}"
+                f"{near and f' ({near})'}"
+            )
         if not isinstance(self.detail, str):
             raise BadInputError(f"detail={self.detail!r:.80}: a string is needed")
         seconds = as_number("seconds", self.seconds)

@@ -120,8 +120,8 @@ def test_tasks_and_verdicts_and_what_must_not_leave(
         for own, why in (
             ({"task": {"kind": "math"}}, "gold"),
             ({"waits": 1}, "has 'waits', which is unknown: choose from annotate, id"),
-            ({"wait": "soon"}, 'wait=\'soon\': choose one of "background", "verdict"'),
-            ({"annotate": "yes"}, "choose one of false, true"),
+            ({"wait": "verdikt"}, "choose one of background, verdict (did you mean 'verdict'?)"),
+            ({"annotate": "yes"}, "annotate='yes': give true or false"),
             ({"task": 7}, "a task is an object"),
         ):
             with pytest.raises(openai.BadRequestError, match="gatekeeper: ") as bad:

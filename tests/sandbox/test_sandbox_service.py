@@ -80,8 +80,9 @@ def test_bad_tasks_are_refused_by_name(sandbox: Sandbox, generation: Make) -> No
 @pytest.mark.parametrize("name", ["timeout", "memory_mb", "workers", "cpu_seconds", "disk_mb"])
 @pytest.mark.usefixtures("engine")
 def test_bad_limits_are_refused(kind: Any, name: str) -> None:
-    for value in (0, -1, float("nan"), float("inf")):
-        with pytest.raises(BadInputError, match=f"{name}={value!r}: give a number above 0"):
+    wanted = "give a number above 0" if name == "timeout" else "must be a whole number from 1"
+    for value in (0, -1, float("nan"), float("inf"), "5", 10**20, True):
+        with pytest.raises(BadInputError, match=f"{name}={value!r}: {wanted}"):
             kind(**{name: value})
 
 
