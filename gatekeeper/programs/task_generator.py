@@ -29,7 +29,8 @@ def check_generator(options: RunOptions) -> None:
     usual = RunOptions()
     for name, parameter in OF_ENDPOINTS.items():
         value = getattr(options, name)
-        if value != getattr(usual, name) and parameter not in takes:
+        of_second = name == "concurrency" and options.second_model is not None
+        if value != getattr(usual, name) and parameter not in takes and not of_second:
             shown = shown_variable(value) if name == "api_key_env" else value
             raise BadInputError(
                 f"--{name.replace('_', '-')} {shown}: generator {options.generator!r} has no "

@@ -304,6 +304,11 @@ def test_a_second_model_agrees_or_not(
         ),
         (["--generator", "openai", "--model", "x", "--api-key-env", "NO_KEY"], "no key in NO_KEY"),
         (["--second-model", "x", "--second-api-key-env", "NO_KEY"], "no key in NO_KEY"),
+        (["--concurrency", "4"], "--concurrency 4: generator 'bundled' has no endpoint"),
+        (
+            ["--second-model", "x", "--concurrency", "4", "--second-api-key-env", "NO_KEY"],
+            "no key in NO_KEY",  # the second model has an endpoint
+        ),
         (
             ["--second-base-url", "http://x/v1"],
             "--second-base-url http://x/v1: it is for --second-model; give that too",

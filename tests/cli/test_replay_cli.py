@@ -434,7 +434,7 @@ def test_files_that_cannot_be_read_or_written(shell: Shell, records: Path) -> No
         (["--beta", "abc"], "--beta 'abc': give numbers"),
         (["--beta", ""], "--beta '': give numbers"),
         (["--beta", "0.1,"], "--beta '0.1,': give numbers"),
-        (["--seeds", "0"], "--seeds '0': give a whole number of at least 1"),
+        (["--seeds", "0"], "--seeds '0': give a whole number from 1 to 10000"),
         (["--seeds", "-3"], "--seeds '-3': "),
         (["--policy", "delphi"], "policy 'delphi' is unknown: choose one of random, threshold"),
     ],
