@@ -554,7 +554,7 @@ def test_errors_are_one_line(done: Evaluation) -> None:
     own = str(done.log.with_suffix(".db"))
     with pytest.raises(PrerequisiteError) as error:  # the log was written with another scorer
         score(read(done.log), gated("includes", log=own, budget=0.2), display="none")
-    assert "use the same settings to continue, or a new log" in str(error.value.message)
+    assert "was written with -S scorer match (now includes)" in str(error.value.message)
     other = read(done.log)
     other.samples[0].output.completion = "another answer"
     with pytest.raises(PrerequisiteError) as error:  # the log is of another eval log
