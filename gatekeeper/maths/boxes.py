@@ -20,14 +20,14 @@ _UNBRACED = re.compile(r"\s*(-?[\d.,/]*\d|-?\\frac\s?\d\s?\d|[A-Za-z](?![A-Za-z]
 # What may stand between joined boxes: mathematics delimiters, spacing, a name such as "x =".
 _FILLER = re.compile(
     r"\\[()\[\]]|\\(?:q?quad|(?:thin|med|thick|en)?space)(?![a-z])|\\[hm]space\*?\{[^{}]*\}|\\text"
-    r"|\\[,;:!>& ]|[\s~$&{}]|[A-Za-z]\s*="
+    r"|\\[,;:!>& ]|[\s~$&{}]|[A-Za-z][\s$]*="
 )
 _JOINT = re.compile(  # "or", "(or", ", or else", "/"
     r"(?=.*[a-z,;/|])[-,;/|(]*"
     r"(?:(?:and|or|else|vs\.?|versus|also|maybe|perhaps|possibly|alternatively)[-,;/|(]*)*",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<![A-Za-z])([A-Za-z])\s*=\s*\Z")
+_NAME = re.compile(r"(?<![A-Za-z])([A-Za-z])[\s$]*=[\s$]*\Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,27 @@
-"""Words after a number that only say what it counts, as in "18 ways to choose".
+"""Words after a number that leave it as it is: "18 ways to choose", "18 is the answer".
 
 They begin with a counted noun: a plural or a unit, with adjectives before it. Nouns and adjectives
 are too many to list, but the words of grammar are few, and none of those may stand before the noun;
-verbs, negations and comparisons among them may not stand after it, either.
+verbs, negations and comparisons among them may not stand after it, either. A plural with an object,
+as in "18 exceeds the bound", is a verb. Or the words say that the number is the answer.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from gatekeeper.maths.vocabulary import words_of
+from gatekeeper.maths.vocabulary import TENTATIVE, words_of
 
-__all__ = ["is_counted"]
+__all__ = ["goes_on", "is_counted"]
 
 _WORD = re.compile(r"[a-z]+(?:[-'][a-z]+)*")
-_VERBS = frozenset(  # auxiliaries, and those in -s that are no counted noun
+_VERBS = frozenset(  # auxiliaries, and those in -s that need no object
     words_of(
-        "is are was were am be been being isn't aren't wasn't has have had do does did will "
-        "would can could shall should may might must cannot seems appears looks sounds fails "
-        "works exceeds equals remains becomes gives makes gets contradicts violates satisfies "
-        "divides"
+        "is was are were am be been being isn't aren't wasn't has have had do does did will would "
+        "can could shall should may might must cannot seems appears looks sounds feels fails works "
+        "exceeds equals remains becomes gives makes gets contradicts violates satisfies divides "
+        "overcounts undercounts overestimates underestimates overshoots"
     )
 )
 _CHANGING = _VERBS | frozenset(  # in every place
@@ -29,6 +31,7 @@ _CHANGING = _VERBS | frozenset(  # in every place
         "originally wrong wrongly incorrect guess guessed mistake short shy"
     )
 )
+_CLAUSES = frozenset(("so", "then"))  # with which another clause begins
 _GRAMMAR = _CHANGING | frozenset(
     words_of(
         "a an the this that these those my your our his her its their i we you he she it they "
@@ -36,37 +39,108 @@ _GRAMMAR = _CHANGING | frozenset(
         "over than through to toward towards under until up upon via with within without about "
         "above after against along among around before behind below beneath beside between "
         "beyond despite down during near since per each every all both either some any such "
-        "very quite rather just only also even still again already always often now"
+        "very quite rather just only also even still again already always often now because while "
+        "when where whereas whether thus hence therefore once"
     )
 )
 # Words of grammar with which the words may begin, "18 in total", and adjectives without a noun.
 _OPENING = frozenset(words_of("of in per each every a an for"))
-_ALONE = frozenset(words_of("left remaining total altogether overall together combined"))
+_ALONE = frozenset(
+    words_of(
+        "left remaining total altogether overall together combined exactly precisely respectively"
+    )
+)
 _PLURAL = re.compile(
     r"(?!.*(?:ss|us|is)\Z).*(?:[a-z]s|men|people|children|feet|teeth|geese|mice|dice|fish|sheep"
-    r"|deer|yen|yuan|euro|baht|kelvin|celsius|fahrenheit|calorie|radii|foci|nuclei|cacti"
-    r"|minima|maxima|extrema|data|criteria|bacteria|aircraft)"
+    r"|deer|moose|bison|elk|salmon|trout|tuna|shrimp|squid|cattle|oxen|swine|poultry|police"
+    r"|offspring|yen|yuan|euro|baht|rand|kelvin|celsius|fahrenheit|calorie|radii|foci|nuclei"
+    r"|cacti|fungi|alumni|minima|maxima|extrema|data|criteria|bacteria|aircraft|spacecraft)"
 )
 _SYMBOL = re.compile(r"[b-df-hj-np-tv-xz]+|bar|atm|mol|[km]?cal|au|[kmgt]?i?b|[km]ah")
+_OBJECTS = frozenset(  # which follow a verb, but no noun
+    words_of(
+        "the this these those it its my our your his her their them us one two both all any some "
+        "no everything something nothing"
+    )
+)
+_AFFIRMED = re.compile(  # is our final answer, must be the smallest such number, works
+    r"(?:is|are|must be|will be|equals) (?:indeed |exactly |therefore |thus |also )?"
+    rf"(?:(?:the|our|my|your|his|her|its|their|what|all) (?!.*\b(?:{TENTATIVE})\b).*"
+    r"|(?:correct|right))|works|holds|satisfies (?:the|both|all) .*"
+)
+
+IsUnit = Callable[[str], bool]
 
 
-def is_counted(phrase: str, *, is_one: bool) -> bool:
-    """Whether the words leave the number before them as it is.
+def is_counted(phrase: str, is_unit: IsUnit, *, is_one: bool) -> bool:
+    """Whether the words of an answer leave the number before them as it is.
 
-    `is_one`: the number is no more than one, and its noun a singular, as in "1 way".
+    `is_one`: its noun may be a singular, as in "1 way".
     """
     words = _WORD.findall(phrase)
     if not words:
         return True
+    if words[0] in _VERBS:
+        return _is_affirmed(words)
+    at = _noun(words, is_unit)
+    before, after = words[:at], words[at + 1 :]
+    if at == len(words):
+        return is_one or _ALONE.issuperset(words)
+    if words[at] in _GRAMMAR:
+        is_complete = is_one if before else words[at] in _OPENING
+        return (is_complete or _ALONE.issuperset(before or "-")) and _is_neutral(words[at:])
+    return _is_neutral(after) and not _is_verb(words[at], after)
+
+
+def goes_on(phrase: str, is_unit: IsUnit, *, is_number: bool) -> bool:
+    """Whether a sentence goes on after an answer without a doubt of it.
+
+    It may say anything of the things counted, as in "18 students did not pass", and of another
+    clause, as in "18 because ..."; what it says of the answer itself has to affirm it.
+    """
+    words = _WORD.findall(phrase)
+    if not words or words == ["not"]:  # 5, not 6
+        return True
+    if words[0] in _VERBS:
+        return _is_affirmed(words)
+    if words[0] in _GRAMMAR:
+        is_vague = words[0] == "or" and len(words) > 1 and not words[1].endswith("ly")
+        return not (is_vague or words[0] in _CHANGING - _CLAUSES or _is_limit(words))
+    at = _noun(words, is_unit) if is_number else 0
+    before, after = words[:at], words[at + 1 :]
+    if at == len(words) or words[at] in _GRAMMAR:
+        return not before or _ALONE.union(("more", "fewer", "less")).issuperset(before)
+    if after[:1] in (["is"], ["was"]):
+        return _is_affirmed(after)
+    return "too" not in after[:2] and not _is_limit(after) and not _is_verb(words[at], after)
+
+
+def _noun(words: list[str], is_unit: IsUnit) -> int:
+    """Where the counted noun stands, or the first word of grammar, or the end."""
     for at, word in enumerate(words):
-        before, after = words[:at], words[at + 1 :]
-        if word in _GRAMMAR:
-            is_complete = is_one if before else word in _OPENING
-            return (is_complete or _ALONE.issuperset(before or "-")) and _is_neutral(words[at:])
-        if _PLURAL.fullmatch(word) or _SYMBOL.fullmatch(word):
-            return _is_neutral(after)
-    return is_one or _ALONE.issuperset(words)
+        if word in _GRAMMAR or _PLURAL.fullmatch(word) or _SYMBOL.fullmatch(word) or is_unit(word):
+            return at
+    return len(words)
+
+
+def _is_verb(plural: str, after: list[str]) -> bool:
+    """Whether an object follows what looks like a plural: "exceeds the bound", "leaves gaps"."""
+    if not after or not plural.endswith("s") or _SYMBOL.fullmatch(plural):
+        return False
+    word = after[0]
+    return word in _OBJECTS or (
+        word not in _GRAMMAR and word.endswith("s") and _PLURAL.fullmatch(word) is not None
+    )
+
+
+def _is_affirmed(words: list[str]) -> bool:
+    said = " ".join(words)
+    return _AFFIRMED.fullmatch(said) is not None and (_CHANGING - _VERBS).isdisjoint(words)
 
 
 def _is_neutral(words: list[str]) -> bool:
     return _CHANGING.isdisjoint(words) and words[-2:] != ["at", "first"]
+
+
+def _is_limit(words: list[str]) -> bool:
+    return words[:1] == ["at"] and words[1:2] in (["first"], ["most"], ["least"])

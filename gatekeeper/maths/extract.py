@@ -42,10 +42,8 @@ CHANGED = re.compile(  # what makes another answer of a formula before it: "$5$ 
     rf"|\s(?:(?:{MULTIPLES}|{PARTS}|score|pair|ten|gros)s?|percent|per cent|{CHANGES}"
     rf"|to(?! {PRECISION})|{'|'.join(sorted(DOUBTFUL - {'a', 'by', 'i', 'or', 'over', 'to'}))}|k|pi"
     rf"|(?:and|by|in|over|out of) {_NUMBER}|or(?!,? (?:equivalently|simply|about))|times"
-    r"|raised|multiplied|negative|less|more|fewer|greater"
-    r"|at (?:least|most)|\w+ below|short|shy|positive|roots"
-    r"|and (?:up|above|over|under|below|counting)|maybe|perhaps|possibly|but|does"
-    r"|is (?:not|wrong|incorrect))\b",
+    r"|raised|multiplied|less|more|fewer|greater"
+    r"|at (?:least|most)|\w+ below|and (?:up|above|over|under|below|counting))\b",
     re.IGNORECASE,
 )
 SENTENCE_END = re.compile(
@@ -105,7 +103,7 @@ def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
     answer = boxes.content(text, joined)
     if not answer:
         return None
-    if is_retracted(text, joined[-1].end):
+    if is_retracted(text, joined[-1].end, answer):
         return Found(answer, RETRACTED)
     if boxes.is_part(text, joined):
         return Found(answer, "the box is a term of a formula, and may be a part of the answer")
@@ -135,7 +133,7 @@ def _after_cue(text: str) -> Found | None:
         answer = answer[1:-1]
     if not answer or REFUSAL.search(answer):
         return None
-    return Found(answer, RETRACTED if is_retracted(text, end + stop) else "")
+    return Found(answer, RETRACTED if is_retracted(text, end + stop, answer) else "")
 
 
 def _bare(text: str) -> str | None:

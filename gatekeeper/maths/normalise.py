@@ -22,7 +22,7 @@ MAX_LENGTH = 1500  # characters; longer answers are not compared
 _CONTROLS = dict.fromkeys((*range(32), 127), " ")
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 _LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
-_GLYPH_ROOT = re.compile(r"√\s?(\d+(?:\.\d+)?)")
+_GLYPH_ROOT = re.compile(r"([√∛])\s?(\d+(?:\.\d+)?)")
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=[a-zA-Z(\[)\],;:!>])")
 _KERN = re.compile(  # \kern-3pt, \mskip 3mu, \hspace{1em}: a space with its size
     r"\\[hmv]space\*?\{[^{}]*\}|\\[hv]?phantom\{(?:[^{}]|\{[^{}]*\})*\}|\\text\{\s*\}"
@@ -74,7 +74,7 @@ def normalise(text: str) -> str | None:
 def _characters(text: str) -> str:
     if text.isascii():
         return text.translate(_CONTROLS)
-    text = _GLYPH_ROOT.sub(r"\\sqrt{\1}", text)
+    text = _GLYPH_ROOT.sub(r"\1{\2}", text)
     text = _RAISED.sub(lambda m: f"^{{{m[0].translate(SUPERSCRIPT)}}}", text)
     text = _LOWERED.sub(lambda m: f"_{{{m[0].translate(SUBSCRIPT)}}}", text)
     text = unicodedata.normalize("NFKC", text.translate(GLYPHS)).replace("\u2044", "/")

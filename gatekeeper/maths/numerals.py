@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from gatekeeper.maths.vocabulary import ORDINALS, TENS, WORDS
+from gatekeeper.maths.vocabulary import COUNTS, ORDINALS, TENS, WORDS
 
-__all__ = ["in_words", "join_commas", "join_groups", "repeat", "scientific"]
+__all__ = ["in_words", "join_commas", "join_groups", "repeat", "roman", "scientific"]
 
 _GROUPED = re.compile(  # 10,\!080 and its spellings, one separator throughout
     r"(?<![\d.])[1-9]\d{0,2}(?:(?:,\s?\\!\s?\d{3})+|(?:\{,\}\d{3})+|(?:\\[,;:]\s?\d{3})+"
@@ -45,6 +45,15 @@ _AND_PART = re.compile(  # 3 and a half, 3 and a half hours
     rf"({'|'.join(_PARTS)})s?(?: ([a-z ]+))?\}}"
 )
 _APPROXIMATE = re.compile(r"\\text\{(?:about|exactly|approximately|only|just) ")
+_DOZEN = re.compile(r"\\text\{(half )?a dozen\}|a\\text\{dozen\}")
+_DIGITS = "|".join(COUNTS[:10])
+_POINT = re.compile(  # one point two million, where only the whole part is read yet
+    rf"(-?\d+)\\text\{{point((?: (?:{_DIGITS}))*)(?: ([a-z ]+))?\}}((?: ?\d)*)\Z"
+)
+_ROMAN = re.compile(
+    r"(?=..)(m{0,3})(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})", re.IGNORECASE
+)
+_ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
 _IN_WORDS = re.compile(  # "twenty-one", and the same where the speller has read a part of it
     r"(?:1-?)?\\text\{([a-z]+(?:[- ][a-z]+)*)\}(?:-?\d)?"
 )
@@ -97,12 +106,33 @@ def in_words(text: str) -> str:
     """A canonical answer that is a number in words, in digits; any other answer as it is."""
     if r"\text{" not in text:
         return text
+    text = _in_digits(text)
+    return _POINT.sub(_decimal, text) if "{point" in text else text
+
+
+def roman(text: str) -> int | None:
+    """The value of a Roman numeral of two letters or more, None for other texts."""
+    if not _ROMAN.fullmatch(text):
+        return None
+    values = [_ROMAN_DIGITS[letter] for letter in text.lower()]
+    following = (*values[1:], 0)
+    return sum(-x if x < y else x for x, y in zip(values, following, strict=True))
+
+
+def _decimal(number: re.Match[str]) -> str:
+    """1.2 of "one point two"."""
+    digits = "".join(str(COUNTS.index(word)) for word in number[2].split()) + number[4]
+    unit = rf"\text{{{number[3]}}}" if number[3] else ""
+    return f"{number[1]}.{digits.replace(' ', '')}{unit}" if digits else number[0]
+
+
+def _in_digits(text: str) -> str:
     if mixed := _AND_PART.fullmatch(text):
         count = _CARDINALS.get(mixed[2]) or int(mixed[2])
         unit = rf"\text{{{mixed[4]}}}" if mixed[4] else ""
         return rf"{mixed[1]}\frac{{{count}}}{{{_PARTS[mixed[3]]}}}{unit}"
-    if text in (r"\text{a dozen}", r"a\text{dozen}"):
-        return "12"
+    if dozen := _DOZEN.fullmatch(text):
+        return "6" if dozen[1] else "12"
     text = _APPROXIMATE.sub(r"\\text{", text)
     if not _IN_WORDS.fullmatch(text):
         return text
@@ -112,11 +142,13 @@ def in_words(text: str) -> str:
         words = words[1:]
     if number := _number(words):
         return sign + number
-    if words[0] in _CARDINALS and words[0] != "a" and " " in text and not sign:
+    if words[0] in _CARDINALS and words[0] != "a" and " " in text:
         for end in range(min(len(words) - 1, MAX_WORDS), 0, -1):  # five dollars
             is_whole = words[end] not in _CARDINALS and words[end] not in _SCALES
+            if sign and words[end] != "point":
+                continue
             if is_whole and (number := _number(words[:end])):
-                return rf"{number}\text{{{' '.join(words[end:])}}}"
+                return rf"{sign}{number}\text{{{' '.join(words[end:])}}}"
     return text
 
 

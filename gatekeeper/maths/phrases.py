@@ -150,6 +150,7 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
         ),
         r"\\pmod{\1}",
     ),
+    ("(\\text{", re.compile(r"\A\(\\text\{([a-j])\}\)"), r"\\text{(\1)}"),  # (B), a choice
     ("choose", re.compile(r"\A(\d+|n)\\text\{choose\}(\d+|[kr])\Z"), r"\\binom{\1}{\2}"),
     ("to", re.compile(r"(?<=\d)(?:\\text\{to\}|to)(?=\d+\Z)"), ":"),  # 2 to 3
     (  # 5 R 2
@@ -188,7 +189,8 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
     (  # 17th, but not 2th
         "",
         re.compile(
-            r"\A(\d*(?:(?<!1)(?:1(?=st)|2(?=nd)|3(?=rd))|(?:1\d|[04-9])(?=th)))[snrt][tdh]\Z"
+            r"\A(\d*(?:(?<!1)(?:1(?=\^?\{?st)|2(?=\^?\{?nd)|3(?=\^?\{?rd))"
+            r"|(?:1\d|[04-9])(?=\^?\{?th)))(?:\^\{)?[snrt][tdh]\}?\Z"
         ),
         r"\1\\text{th}",
     ),

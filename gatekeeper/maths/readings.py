@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _AXIS = re.compile(r"(.*?)(?<![A-Za-z\\])([ijk])")
+_OUT_OF = r"(?:\\text\{(?:out )?of\}|\\text\{out\}of|outof|of)"
 _NUMBERED = re.compile(r"([xz])_\{\d\}")  # roots; but a_1, a_2 have an order
 # A literal part, without which the pattern is not tried; the pattern; its replacement.
 _OTHERS = (
@@ -40,8 +41,20 @@ _OTHERS = (
     (":", re.compile(r"\A(\d+):(\d\d):(\d\d)\Z"), r"\1\\text{h}\2\\text{min}\3\\text{s}"),
     (":", re.compile(r"\A(\d+):(\d\d)\Z"), r"\1\\text{h}\2\\text{min}"),
     (":", re.compile(r"\A(\d+):(\d\d)\Z"), r"\1\\text{min}\2\\text{s}"),
-    ("of", re.compile(r"\A(\d+)(?:\\text\{(?:out )?of\}|outof)(\d+)\Z"), r"\\frac{\1}{\2}"),
-    ("in}", re.compile(r"\A(\d+)\\text\{in\}(\d+)\Z"), r"\\frac{\1}{\2}"),
+    ("of", re.compile(rf"\A(\d+){_OUT_OF}(\d+)\Z"), r"\\frac{\1}{\2}"),
+    ("of", re.compile(rf"\A(\d+){_OUT_OF}\d+\Z"), r"\1"),
+    ("in", re.compile(r"\A(\d+)(?:\\text\{in\}|in)(\d+)\Z"), r"\\frac{\1}{\2}"),
+    (  # 1.234,56
+        ",",
+        re.compile(r"\A(\d{1,3}(?:\.\d{3})+),(\d+)\Z"),
+        lambda m: f"{m[1].replace('.', '')}.{m[2]}",
+    ),
+    ("j", re.compile(r"(?<![A-Za-z\\])j(?![A-Za-z])"), "i"),  # of a complex number
+    (  # 5 since x > 0
+        r"\text{",
+        re.compile(r"\A([^()]+?)\\text\{,? ?(?:since|because)\b.*\Z"),
+        r"\1",
+    ),
     (  # a decrease of 20 per cent
         "%",
         re.compile(

@@ -15,6 +15,7 @@ from gatekeeper.maths.words import (
     half_day_apart,
     may_be_product,
     same_name,
+    same_numeral,
     same_text,
     same_time,
     says_more,
@@ -199,6 +200,7 @@ def _same_base(gold: str, answer: str) -> bool | None:
 
 
 _DECIDE: tuple[tuple[str, Callable[[str, str], bool | None]], ...] = (
+    ("text", same_numeral),
     ("text", same_time),
     ("text", same_text),
     ("base", _same_base),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gatekeeper.maths import units
+from gatekeeper.maths.counted import goes_on
 from gatekeeper.maths.vocabulary import CHANGES, FUNCTIONS, MULTIPLES, PARTS, PRECISION, REJECTED
 
 __all__ = ["denial", "has_minus", "is_bracketed", "is_part", "is_retracted"]
@@ -95,6 +96,14 @@ _CLOSING = re.compile(r"\s?(?:\\right)?[)\]]")
 _WORDS = re.compile(  # a choice beside its value
     r"\\text|\A(?:\\math[a-z]+\{)?\(?[A-J]\)?\}?\Z"
 )
+_CLAUSE = re.compile(  # the words up to the next sign or number
+    rf"{_GAP.replace(chr(92) + 's', ' ')}([a-z][a-z'-]*(?: [a-z][a-z'-]*)*)"
+)
+_DIGIT = re.compile(r"\d")
+_LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")  # of a variable or a word, not of a command
+_BY_CASES = re.compile(  # $5$ when n is even and $6$ when n is odd
+    r"[\s$*)\]\\]*(when|if|for|where)\b[^.\n]{1,60}?\b(?:and|but|or) [$\\(]*-?\d[^.\n]{0,20}?\1\b"
+)
 _WRONG = (
     rf"(?:{'|'.join(REJECTED)}|not (?:quite )?(?:(?:the|an?) )?"
     r"(?:right|correct|answer|solution|valid|possible))\b"
@@ -103,7 +112,8 @@ _RETRACTED = re.compile(  # "\boxed{5} is wrong", "Wait, it should be 6"
     rf"\A[\s$*.)\]\\]*(?:(?:is|was) (?:(?:an?|the) )?{_WRONG}"
     r"|(?:does not|doesn't|cannot|can't|fails?)\b)"
     rf"|\b(?:that|this|it|above|answer)(?: is|'s| was| seems) {_WRONG}"
-    r"|(?:\A|[.!?\s])wait\s?[,.!:…–—-]|\b(?:scratch that|correction:|oops)"
+    r"|(?:\A|[.!?\s])(?:wait|no|nope|hmm+|actually|sorry|hold on)\s?[,.!:…–—-]"
+    r"|\b(?:scratch that|on second thought|correction:|oops)"
     r"|\bi (?:was wrong|made an? (?:\w+ )?(?:mistake|error))"
     r"|\bshould (?:actually |really |instead )?(?:be|have been) [$\\]*-?\d",
     re.IGNORECASE,
@@ -190,10 +200,16 @@ def is_bracketed(text: str, start: int, end: int) -> bool:
     return bool(after) and is_opened and _is_formula(text[max(0, start - MAX_FORMULA) : start])
 
 
-def is_retracted(text: str, end: int) -> bool:
+def is_retracted(text: str, end: int, answer: str) -> bool:
     """Whether the text after an answer takes it back, as in "Wait, that is wrong"."""
     after = text[end : end + MAX_AFTERWARDS]
-    return len(after) >= SHORTEST_RETRACTION and _RETRACTED.search(after) is not None
+    if len(after) < SHORTEST_RETRACTION:
+        return False
+    clause = _CLAUSE.match(after)
+    is_number = _DIGIT.search(answer) is not None and not _LETTER.search(answer)
+    if clause and not goes_on(clause[1], units.is_known, is_number=is_number):
+        return True
+    return (_RETRACTED.search(after) or _BY_CASES.match(after)) is not None
 
 
 def _is_formula(before: str) -> bool:

@@ -40,6 +40,7 @@ _FORBIDDEN = re.compile(
     r"__|\*\*|!!|!\^|[\d)}|]_\{|[A-Za-z]\^\{\(\d\)\}|\^\{\\top\}|\\(?:int|iint|oint|sum|prod|lim|det|dots|begin\{[vV]matrix)(?![a-z])"
     r"|\\(?:gcd|lcm)[^a-zA-Z)]*[a-zA-Z]"  # 1 of any two variables
 )
+_SIDE_BY_SIDE = re.compile(r"\d \d+(?![\d/])")  # math-verify reads 2 3 as 2 + 3
 _BIG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
 # A number, a variable, or a short sum with a variable in parentheses; else the operand is empty.
 _FACTORIAL = re.compile(r"(\((?=[^()]*[a-zA-Z])[a-zA-Z\d+-]{1,8}\)|\d+|[a-zA-Z])?!")
@@ -72,6 +73,8 @@ def equal(gold: str, answer: str) -> bool | None:
     gold, answer = _evaluated(gold), _evaluated(answer)
     for text in (gold, answer):
         _guard(text)
+    if _SIDE_BY_SIDE.search(gold + answer):
+        return gold == answer
     # math-verify ignores primes and words: to it f' is f, and "x if y" is "y if x".
     if sorted(_PRIMED.findall(gold)) != sorted(_PRIMED.findall(answer)):
         return False

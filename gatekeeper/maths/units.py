@@ -27,6 +27,7 @@ __all__ = [
     "are_money",
     "in_letters",
     "is_doubtful",
+    "is_known",
     "is_neutral",
     "is_sum",
     "spelled",
@@ -40,7 +41,7 @@ __all__ = [
 class Unit:
     """`dimension` maps base dimensions to powers, sorted; `factor` converts to the base unit.
 
-    Words that are no known unit have no dimension. `phrase` is the unit as written.
+    Words that are no known unit have no dimension. `phrase` is what no unit is known for, as written.
     """
 
     dimension: tuple[tuple[str, int], ...]
@@ -90,7 +91,8 @@ AMBIGUOUS = {
     for word, factor in (
         ("quarter", Fraction(1, 4)), ("k", Fraction(1000)), ("mega", Fraction(10**6)),
         ("pair", Fraction(2)), ("ten", Fraction(10)), ("score", Fraction(20)),
-        ("gros", Fraction(144)),
+        ("gros", Fraction(144)), ("mn", Fraction(10**6)), ("mil", Fraction(10**6)),
+        ("bn", Fraction(10**9)),
     )
 }  # fmt: skip
 CENT = Unit((("money", 1),), Fraction(1), frozenset(("cent",)))
@@ -100,7 +102,7 @@ _WORD = r"\\text\{[^{}]*\}(?:\^\{-?\d\})?"
 _WORDS = rf"{_WORD}(?:(?:/|\\cdot)?{_WORD})*"
 _TRAILING = re.compile(
     rf"(?:\^\{{\\circ\}}(?:[CFK]|\\text\{{(?:[cfk]|celsius|fahrenheit)\}})?|\\%(?:{_WORD})?"
-    rf"|\\frac\{{{_WORDS}\}}\{{{_WORDS}\}}|{_WORDS})$"
+    rf"|\\frac\{{{_WORDS}\}}\{{{_WORDS}\}}|/?{_WORDS})$"
 )
 _LETTERS = re.compile(
     r"(?<=[\d}])(?:\\frac\{[A-Za-z]+\}\{[A-Za-z]+(?:\^\{\d\})?\}"
@@ -111,6 +113,10 @@ _CURRENCIES = {
     None: "dollar", "usd": "dollar", "rs": "rupee sign", "inr": "rupee sign", "eur": "euro sign",
     "gbp": "pound sign", "jpy": "yen sign",
 }  # fmt: skip
+_ABBREVIATED = re.compile(  # $5k, $5M; but 5k may be 5 of a variable
+    r"(?<=\d)(?:\\text\{([kmbt]|mega|[bmt]n)\}|([kKMBT]))\Z"
+)
+_ABBREVIATIONS = {"k": "1000", "m": "10^{6}", "b": "10^{9}", "t": "10^{12}"}
 _QUANTITY = re.compile(rf"\d+(?:\.\d+)?{_WORD}")
 _COMPOUND = re.compile(rf"{_QUANTITY.pattern}(?:{_QUANTITY.pattern})+")
 _SCALES = {
@@ -128,7 +134,7 @@ _CHANGED = re.compile(
     r"|point (?:zero|one|two|three|four|five|six|seven|eight|nine))\W?\})"
     rf"|\\text\{{an? (?:{PARTS})\b"  # 5 a third
     r"|\\text\{(?:and|or|minus|plus|over|mod|base|hal(?:f|ves)(?!-)|squared|cubed|factorial"
-    r"|at (?:least|most)|is)\b"
+    r"|at (?:least|most))\b"
 )
 _MEGA = re.compile(
     r"(?<![A-Za-z])M(?=(?:[NJWVgms]|eV|Pa|Hz)(?![A-Za-z]))|(?<![A-Za-z.])M(?![A-Za-z])"
@@ -166,13 +172,10 @@ def split(text: str) -> Quantity:
     sign = "-" if text.startswith("-") else ""
     body = text.removeprefix("-")
     if currency := _CURRENCY.match(body):
-        amount = body[currency.end() :]
-        value, each = split(amount)
+        value, each = split(_ABBREVIATED.sub(_in_digits, body[currency.end() :]))
         name = _CURRENCIES.get(currency[1], currency[1])
         unit = _DOLLAR if name == "dollar" else _unknown(name)
-        if each and each.dimension:
-            unit = _product([(unit, 1), (each, 1)], unit.words | each.words)
-        return sign + value, unit
+        return sign + value, _with(unit, each) if each else unit
     if _COMPOUND.fullmatch(body):
         return _sum(sign, [split(part[0]) for part in _QUANTITY.finditer(body)]) or (text, None)
     match = _TRAILING.search(text)
@@ -185,7 +188,20 @@ def split(text: str) -> Quantity:
     if suffix.startswith("^"):  # but sin 30° is not an angle
         unit = DEGREE if suffix.endswith(r"\circ}") else _unknown(f"degree {_scale(suffix)}")
         return (text, None) if _FUNCTION.search(value) else (value, unit)
-    return value, PERCENT if suffix.startswith(r"\%") else _parse(suffix)
+    if suffix.startswith(r"\%"):
+        return value, _with(PERCENT, _parse(suffix[2:])) if suffix[2:] else PERCENT
+    return value, _parse(suffix)
+
+
+def _with(unit: Unit, other: Unit) -> Unit:
+    """The unit with what follows it: of 5 dollars per hour, 5 dollars left, 5% off."""
+    product = _product([(unit, 1), (other, 1)], unit.words | other.words)
+    return replace(product, phrase=other.phrase)
+
+
+def _in_digits(abbreviation: re.Match[str]) -> str:
+    name = abbreviation[1] or abbreviation[2]
+    return rf"\cdot{_ABBREVIATIONS[name[0].lower()]}"
 
 
 def are_money(x: Unit, y: Unit) -> bool:
@@ -203,10 +219,16 @@ def is_doubtful(x: Unit | None, y: Unit | None) -> bool:
 def is_neutral(quantity: Quantity, other: Unit | None) -> bool:
     """Whether the unit is known, has no word beyond the other, or only says what is counted."""
     value, unit = quantity
-    if unit is None or unit.dimension or unit.words <= (other.words if other else frozenset()):
+    if unit is None or unit.words <= (other.words if other else frozenset()):
         return True
     number = exact.value(value)
-    return is_counted(unit.phrase, is_one=number is not None and abs(number) <= 1)
+    is_one = number is not None and abs(number) <= 1
+    return is_counted(unit.phrase, is_known, is_one=is_one or bool(unit.dimension))  # $5 profit
+
+
+def is_known(name: str) -> bool:
+    """Whether it is the name of a unit."""
+    return _known(name) is not None
 
 
 def is_sum(text: str) -> bool:

@@ -65,7 +65,7 @@ GLYPHS = str.maketrans(
         "⌉": r"\rceil ", "→": r"\to ", "⇒": r"\Rightarrow ", "∖": r"\setminus ", "∆": r"\Delta ",
         "△": r"\triangle ", "ε": r"\epsilon ", "∧": ",", "∨": r"\lor ", "ℕ": r"\mathbb{N} ",
         "ℂ": r"\mathbb{C} ", "∶": ":", "℃": r"^\circ C", "℉": r"^\circ F",
-        "λ": r"\lambda ", "φ": r"\phi ", "ω": r"\omega ",
+        "٫": ".", "٬": ",", "λ": r"\lambda ", "φ": r"\phi ", "ω": r"\omega ",
     }
 )  # fmt: skip
 
@@ -125,7 +125,10 @@ PRECISION = r"(?:the nearest|\S{1,9} (?:decimal|significant|d\.?p|s\.?f))\b"
 # What is said of a number that is no answer.
 REJECTED = ("wrong", "incorrect", "false", "untrue", "invalid", "extraneous", "rejected")
 # What names a number that is tried, and may be no answer.
-TENTATIVE = "guess(?:es)?|attempts?|tr(?:y|ies)|mistake|upper bound|lower bound"
+TENTATIVE = (
+    "guess(?:es)?|attempts?|tr(?:y|ies)|mistake|upper bound|lower bound"
+    "|(?:first|old|initial|original|previous|earlier) (?:answer|estimate|result|solution|value)"
+)
 FUNCTIONS = words_of(
     "arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc cis log exp sqrt ln"
 )

@@ -8,6 +8,7 @@ from collections import Counter
 from math import gcd
 
 from gatekeeper.maths import exact
+from gatekeeper.maths.numerals import roman
 
 __all__ = [
     "Date",
@@ -17,6 +18,7 @@ __all__ = [
     "same_date",
     "same_items",
     "same_name",
+    "same_numeral",
     "same_text",
     "same_time",
     "says_in_words",
@@ -26,6 +28,7 @@ __all__ = [
 Date = tuple[frozenset[str], frozenset[str]]
 
 _TEXT = re.compile(r"\\text\{([^{}]*)\}")
+_NAMES = re.compile(r"(?:\\text\{[^{}]*\}|[A-Za-z])+")
 _LETTERS = re.compile(r"(?:\\(angle|triangle)|\\text\{([^{}]*)\})?\s?([A-Za-z]{2,})")
 _FIGURES = frozenset(("angle", "triangle", "quadrant", "segment", "line"))  # ABC is triangle ABC
 # Points (ABC), numerals (IV), names (Amy), and words of three letters around a vowel (cat).
@@ -61,8 +64,12 @@ def same_text(gold: str, answer: str) -> bool | None:
         return None
     if given is None and "\\" in answer and exact.value(answer) is None:
         return None
-    # A short word, such as "up", may lack its \text.
-    return _words(wanted[1] if wanted else gold) == _words(given[1] if given else answer)
+    # A short word, such as "up", may lack its \text, and the A of "Player A".
+    return _words(_plain(gold)) == _words(_plain(answer))
+
+
+def _plain(text: str) -> str:
+    return text.replace(r"\text", " ") if _NAMES.fullmatch(text) else text
 
 
 def says_more(gold: str, answer: str) -> bool:
@@ -157,6 +164,14 @@ def same_name(gold: str, answer: str) -> bool | None:
     if "angle" in labels and x == y[::-1]:
         return True
     return x == y if x.isupper() or y.isupper() else x.lower() == y.lower()
+
+
+def same_numeral(gold: str, answer: str) -> bool | None:
+    """Whether one is the Roman numeral of the other; None where it may be something else."""
+    for number, text in ((gold, answer), (answer, gold)):
+        if number.isdecimal() and roman(_plain(text).strip(" {}")) == int(number):
+            return True
+    return None
 
 
 def same_time(gold: str, answer: str) -> bool | None:
