@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from gatekeeper.maths.counted import is_affirmed
 from gatekeeper.maths.normalise import normalise
 
-__all__ = ["labelled", "same_choice"]
+__all__ = ["is_denied", "labelled", "same_choice"]
 
 _TEXT = re.compile(r"\\text\{([^{}]*)\}")
 _CHOICE = re.compile(
@@ -24,6 +25,7 @@ _LABELLED = re.compile(  # "(B) 5", "B. 5": the choice with its text, in a refer
     r"(?:\(([A-J])\)(?=\d|\\[a-z$])|([A-J])[.)]|\\text\{\(?([a-j])[).:]\}?(?!\}|$))(?!.*,).+"
 )
 
+_SAID = re.compile(r"(?:\\text\{)?\(?[A-Ja-j]\)?\}?(?:\\text\{)? ?((?:is|was|isn't|wasn't) [a-z ]+)")
 _WORDED = re.compile(r"\\text\{\(?[a-j][).:]\s*([^{}]*)\}")
 
 
@@ -48,6 +50,12 @@ def same_choice(gold: str, answer: str) -> bool | None:
     plain = _TEXT.sub(lambda m: f" {m[1].upper()} ", answer)
     chosen = {_letter(match) for match in (given, *_ANOTHER_CHOICE.finditer(plain))}
     return chosen == {_letter(wanted)}
+
+
+def is_denied(answer: str) -> bool:
+    """Whether the words after a letter say of it what does not affirm it, as "is wrong" does."""
+    said = _SAID.match(answer)
+    return said is not None and not is_affirmed(said[1].split())
 
 
 def labelled(text: str) -> tuple[str, str] | None:

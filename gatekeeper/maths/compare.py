@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from gatekeeper.maths import exact, units
-from gatekeeper.maths.choices import labelled, same_choice
+from gatekeeper.maths.choices import is_denied, labelled, same_choice
 from gatekeeper.maths.logic import every, some
 from gatekeeper.maths.parameters import align, letters, rename
 from gatekeeper.maths.phrases import arrangements
@@ -75,7 +75,7 @@ class AnswerComparer:
         choice = same_choice(gold, answer)
         if choice is not None:
             self._scalar.used("choice")
-            return choice
+            return None if choice and is_denied(answer) else choice
         if r"\pmod" in gold + answer:
             return self._congruence(gold, answer)
         if (chosen := labelled(gold)) and chosen[1]:  # (B) 5: by its letter or its value

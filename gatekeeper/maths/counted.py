@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import takewhile
 
-from gatekeeper.maths.vocabulary import TENTATIVE, words_of
+from gatekeeper.maths.vocabulary import REJECTED, TENTATIVE, words_of
 
-__all__ = ["goes_on", "is_counted"]
+__all__ = ["goes_on", "is_affirmed", "is_counted"]
 
 _WORD = re.compile(r"[a-z]+(?:[-'][a-z]+)*")
 _VERBS = frozenset(  # auxiliaries, and those in -s that need no object
@@ -26,23 +27,24 @@ _VERBS = frozenset(  # auxiliaries, and those in -s that need no object
 )
 _CHANGING = _VERBS | frozenset(  # in every place
     words_of(
-        "not no never nor neither none but yet though although however then so if unless except "
+        "not no nope never nor neither none but yet though although however then so if unless except "
         "too enough almost nearly maybe perhaps possibly probably instead otherwise initially "
         "originally wrong wrongly incorrect guess guessed mistake short shy"
     )
 )
-_CLAUSES = frozenset(("so", "then"))  # with which another clause begins
 _GRAMMAR = _CHANGING | frozenset(
     words_of(
         "a an the this that these those my your our his her its their i we you he she it they "
         "them who which what there here and or as at by for from in into of off on onto out "
         "over than through to toward towards under until up upon via with within without about "
         "above after against along among around before behind below beneath beside between "
-        "beyond despite down during near since per each every all both either some any such "
+        "beyond despite down during given near since per each every all both either some any such "
         "very quite rather just only also even still again already always often now because while "
         "when where whereas whether thus hence therefore once"
     )
 )
+# With which a sentence goes on after an answer: another clause, or "18 more than Bob".
+_NEUTRAL = (_GRAMMAR - _CHANGING) | {"so", "then", "more", "less", "fewer"}
 # Words of grammar with which the words may begin, "18 in total", and adjectives without a noun.
 _OPENING = frozenset(words_of("of in per each every a an for"))
 _ALONE = frozenset(
@@ -63,11 +65,15 @@ _OBJECTS = frozenset(  # which follow a verb, but no noun
         "no everything something nothing"
     )
 )
-_AFFIRMED = re.compile(  # is our final answer, must be the smallest such number, works
-    r"(?:is|are|must be|will be|equals) (?:indeed |exactly |therefore |thus |also )?"
-    rf"(?:(?:the|our|my|your|his|her|its|their|what|all) (?!.*\b(?:{TENTATIVE})\b).*"
-    r"|(?:correct|right))|works|holds|satisfies (?:the|both|all) .*"
+_AFFIRMING = frozenset(
+    words_of("is are has have must will equals remains gives makes divides works satisfies")
 )
+# What is said of a number that is no answer, after a verb.
+_DOUBTS = (_CHANGING - _VERBS) | frozenset(
+    (*REJECTED, *words_of("impossible contradiction fail than close just estimate attempt try"))
+)
+_MISSED = re.compile(rf"\b(?:(?:over|under)[a-z]{{4,}}|{TENTATIVE})\b")
+_LINKS = frozenset(words_of("and that which who such so if when where because while since as for"))
 
 IsUnit = Callable[[str], bool]
 
@@ -81,7 +87,7 @@ def is_counted(phrase: str, is_unit: IsUnit, *, is_one: bool) -> bool:
     if not words:
         return True
     if words[0] in _VERBS:
-        return _is_affirmed(words)
+        return is_affirmed(words)
     at = _noun(words, is_unit)
     before, after = words[:at], words[at + 1 :]
     if at == len(words):
@@ -92,7 +98,7 @@ def is_counted(phrase: str, is_unit: IsUnit, *, is_one: bool) -> bool:
     return _is_neutral(after) and not _is_verb(words[at], after)
 
 
-def goes_on(phrase: str, is_unit: IsUnit, *, is_number: bool) -> bool:
+def goes_on(phrase: str, is_unit: IsUnit) -> bool:
     """Whether a sentence goes on after an answer without a doubt of it.
 
     It may say anything of the things counted, as in "18 students did not pass", and of another
@@ -101,17 +107,16 @@ def goes_on(phrase: str, is_unit: IsUnit, *, is_number: bool) -> bool:
     words = _WORD.findall(phrase)
     if not words or words == ["not"]:  # 5, not 6
         return True
-    if words[0] in _VERBS:
-        return _is_affirmed(words)
-    if words[0] in _GRAMMAR:
+    if words[0] in _NEUTRAL:
         is_vague = words[0] == "or" and len(words) > 1 and not words[1].endswith("ly")
-        return not (is_vague or words[0] in _CHANGING - _CLAUSES or _is_limit(words))
-    at = _noun(words, is_unit) if is_number else 0
-    before, after = words[:at], words[at + 1 :]
+        return not (is_vague or _is_limit(words))
+    at = _noun(words, is_unit)
+    after = words[at + 1 :]
     if at == len(words) or words[at] in _GRAMMAR:
-        return not before or _ALONE.union(("more", "fewer", "less")).issuperset(before)
+        is_past = re.match("[a-z]{3,}ed ", f"{phrase} ") is not None  # 5 seemed right
+        return not is_past and is_affirmed(words)
     if after[:1] in (["is"], ["was"]):
-        return _is_affirmed(after)
+        return is_affirmed(after)
     return "too" not in after[:2] and not _is_limit(after) and not _is_verb(words[at], after)
 
 
@@ -133,9 +138,12 @@ def _is_verb(plural: str, after: list[str]) -> bool:
     )
 
 
-def _is_affirmed(words: list[str]) -> bool:
-    said = " ".join(words)
-    return _AFFIRMED.fullmatch(said) is not None and (_CHANGING - _VERBS).isdisjoint(words)
+def is_affirmed(words: list[str]) -> bool:
+    """Whether words that begin with a verb affirm the answer before them: "is the least one"."""
+    if words[0] in _VERBS - _AFFIRMING or words[0].endswith("n't"):
+        return False
+    said = [words[0], *takewhile(lambda word: word not in _LINKS, words[1:])]
+    return _DOUBTS.isdisjoint(said) and not _MISSED.search(" ".join(said))
 
 
 def _is_neutral(words: list[str]) -> bool:

@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from gatekeeper.maths import boxes
-from gatekeeper.maths.surroundings import is_retracted
+from gatekeeper.maths.surroundings import begins_sum, is_retracted
 from gatekeeper.maths.vocabulary import CHANGES, COUNTS, DOUBTFUL, MULTIPLES, PARTS, PRECISION, TENS
 
 __all__ = ["Found", "extract", "find"]
@@ -42,7 +42,7 @@ CHANGED = re.compile(  # what makes another answer of a formula before it: "$5$ 
     rf"|\s(?:(?:{MULTIPLES}|{PARTS}|score|pair|ten|gros)s?|percent|per cent|{CHANGES}"
     rf"|to(?! {PRECISION})|{'|'.join(sorted(DOUBTFUL - {'a', 'by', 'i', 'or', 'over', 'to'}))}|k|pi"
     rf"|(?:and|by|in|over|out of) {_NUMBER}|or(?!,? (?:equivalently|simply|about))|times"
-    r"|raised|multiplied|less|more|fewer|greater"
+    r"|raised|multiplied|(?:less|more|fewer|greater) than (?:[$\d]|[b-z]\b)"
     r"|at (?:least|most)|\w+ below|and (?:up|above|over|under|below|counting))\b",
     re.IGNORECASE,
 )
@@ -52,6 +52,10 @@ SENTENCE_END = re.compile(
     r"|(?:but|though)\b.{0,20}\b(?:could|might|may|maybe|perhaps|possibly)\b)(?=(?:[a-z]{2,}|I)\b)"
     r"|\s[-–—]\s(?=[A-Za-z]{4})"
 )
+CHOICE = re.compile(  # B. 12, to the end of its line
+    r"\**\(?[A-J][.)]\**\s+\$?-?[\d\\][^\n]{0,40}?(?=[.*\s]*(?:\n|\Z))"
+)
+EXCLAIMED = re.compile(r"-?\d[\d.,/]*!(?=\s+[A-Za-z]|\Z)")
 LEAD = re.compile(r"[ \t*:]*(?:\n\s*[-•+]\s+)?[\s*:]*(?:<[a-z]+>)*")  # a bullet, <b>
 WITHHELD = re.compile(  # I cannot find the answer
     r"(?:can(?:'t|not)|could(?:n't| not)|unable to|do(?:n't| not)|did(?:n't| not)) (?:\w+ ){1,2}"
@@ -103,7 +107,7 @@ def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
     answer = boxes.content(text, joined)
     if not answer:
         return None
-    if is_retracted(text, joined[-1].end, answer):
+    if is_retracted(text, joined[-1].end):
         return Found(answer, RETRACTED)
     if boxes.is_part(text, joined):
         return Found(answer, "the box is a term of a formula, and may be a part of the answer")
@@ -121,26 +125,40 @@ def _after_cue(text: str) -> Found | None:
         end = lead.end()
     rest = text[end : end + 4 * MAX_BARE]
     formulas = FORMULAS.match(rest)
-    if formulas and not CHANGED.match(rest, formulas.end()):
+    if formulas and not _is_part(rest, formulas.end()):
         stop = formulas.end()
+    elif choice := CHOICE.match(rest):
+        stop = choice.end()
     else:
         sentence_end = SENTENCE_END.search(rest)
         stop = sentence_end.start() if sentence_end else len(rest)
     answer = rest[:stop].strip(" *\t\r\n")
     if answer.count("**") == 1:
         answer = answer.replace("**", "")  # of **5** apples
-    if len(answer) > 2 and answer[0] == answer[-1] == "'":
-        answer = answer[1:-1]
+    answer = _unquoted(answer)
     if not answer or REFUSAL.search(answer):
         return None
-    return Found(answer, RETRACTED if is_retracted(text, end + stop, answer) else "")
+    if EXCLAIMED.match(answer):
+        return Found(answer, "the mark after the number may be a factorial")
+    return Found(answer, RETRACTED if is_retracted(text, end + stop) else "")
+
+
+def _is_part(text: str, end: int) -> bool:
+    """Whether the text goes on with the answer after a formula."""
+    return CHANGED.match(text, end) is not None or begins_sum(text[end : end + MAX_BARE])
 
 
 def _bare(text: str) -> str | None:
     """The text itself, if it is one short line with no more than two words of prose, and no box."""
-    answer = text[: 4 * MAX_BARE].strip() if len(text) <= 4 * MAX_BARE else ""
+    answer = _unquoted(text.strip().strip("`")) if len(text) <= 4 * MAX_BARE else ""
     if not answer or len(answer) > MAX_BARE or "\n" in answer or REFUSAL.search(answer):
         return None
     if r"\boxed{" in answer:
         return None  # and the text denies it
     return answer if len(WORD.findall(answer)) <= 2 else None
+
+
+def _unquoted(answer: str) -> str:
+    answer = answer.strip()
+    is_quoted = len(answer) > 2 and answer[0] == answer[-1] == "'"
+    return answer[1:-1].strip() if is_quoted else answer

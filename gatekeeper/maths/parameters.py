@@ -57,8 +57,9 @@ def align(gold: str, answer: str) -> tuple[str, str, bool]:
     if len(other) != 1 or len(wanted) != 1:
         return gold, answer, True
     (old,), (new,) = other, wanted
-    is_linear = mine == {new} and not _CURVED.search(gold)  # no 2 pi sqrt(m)
-    certain = bool(declared or also or (is_linear and _PERIODIC.search(gold)))
+    body = gold.rpartition("=")[2]
+    is_linear = letters(body) == {new} and not _CURVED.search(body)  # no 2 pi sqrt(m)
+    certain = bool(declared or also or (is_linear and _PERIODIC.search(body)))
     return gold, rename(answer, old, new), certain
 
 

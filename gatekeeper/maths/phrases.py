@@ -151,6 +151,11 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
         r"\\pmod{\1}",
     ),
     ("(\\text{", re.compile(r"\A\(\\text\{([a-j])\}\)"), r"\\text{(\1)}"),  # (B), a choice
+    (  # 2h 30min
+        "h",
+        re.compile(r"\A(\d+)h(\d+)(?:\\text\{min\}|min|m)\Z"),
+        r"\1\\text{h}\2\\text{min}",
+    ),
     ("choose", re.compile(r"\A(\d+|n)\\text\{choose\}(\d+|[kr])\Z"), r"\\binom{\1}{\2}"),
     ("to", re.compile(r"(?<=\d)(?:\\text\{to\}|to)(?=\d+\Z)"), ":"),  # 2 to 3
     (  # 5 R 2

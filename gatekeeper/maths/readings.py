@@ -98,7 +98,7 @@ _OTHERS = (
         re.compile(r"\A([^()]+?)\\text\{\((?:since|because|as|from|using|by)\b.*\)\Z"),
         r"\1",
     ),
-    ("{none}", re.compile(r"\A\\text\{none\}\Z"), "0"),
+    ("{no", re.compile(r"\A\\text\{no(?:ne|[a-z ]* solutions?)\}\Z"), "0"),
     (
         "{infinitely",
         re.compile(r"\A\\text\{infinitely many(?: solutions)?\}\Z"),

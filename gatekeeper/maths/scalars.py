@@ -11,6 +11,7 @@ from gatekeeper.maths import exact, units
 from gatekeeper.maths.logic import every, some
 from gatekeeper.maths.parameters import without_constant
 from gatekeeper.maths.structure import Node, split
+from gatekeeper.maths.vocabulary import NEGATIONS, TENTATIVE
 from gatekeeper.maths.words import (
     half_day_apart,
     may_be_product,
@@ -28,6 +29,9 @@ MAX_RATIO = 8  # parts of a ratio
 _RULES = ("string", "text", "choice", "base", "structure", "exact", "symbolic")
 _BASE = re.compile(  # FF_{16} has a base, but not A_{1}
     r"\(?([0-9][0-9A-Za-z]*|[0-9A-F]{2,}(?=\)?_\{1\d))\)?_\{\(?(\d+)\)?\}"
+)
+_DENIED_NAME = re.compile(  # wrong answer = 5, reject x = 5
+    rf"\\text\{{(?=[^}}]*\b(?:{NEGATIONS}|{TENTATIVE})\b)[^}}]*\}}[A-Za-z]?="
 )
 _TEXT = re.compile(r"\\text\{(\w+)\}")
 _SMALL = re.compile(r"\A(-?\d+)[eE]-0?(\d{1,2})\Z")  # 3e-5, beside a number
@@ -56,6 +60,10 @@ class ScalarComparer:
 
     def compare(self, gold: Node, answer: Node) -> bool | None:
         """Whether two scalars are equal; None if only symbolic algebra, absent here, can decide."""
+        verdict = self._compare(gold, answer)
+        return None if verdict and _DENIED_NAME.match(answer.whole) else verdict
+
+    def _compare(self, gold: Node, answer: Node) -> bool | None:
         x, y = gold.text, answer.text
         if x == y:
             return True

@@ -44,6 +44,8 @@ _LABEL = re.compile(
 _BRACKETED = re.compile(r"[(\[][^()\[\]]*[)\]]|\\\{[^{}]*\\\}")
 _ONE_TEXT = re.compile(r"\\text\{[^{}]*\}")
 _TWO_POINTS = re.compile(r"[A-Z]{2}")
+_JOINT = re.compile(r"([A-Za-z ]+?),?(?: (and|or)|(?<=,))")  # 5 apples and 6 pears
+_OPERAND = re.compile(r"[\d$-]|\\(?:[$-]|frac)")
 _RAISED_UNIT = re.compile(r"([A-Za-z /]+)\^\{?(\d)\}?")
 _MATHS_IN_TEXT = re.compile(r"[\d\\^=+<>*]")
 _ODD_INDEX = re.compile(r"\[\d*[13579]\]")
@@ -298,6 +300,9 @@ class Speller:
             return "," if "," in content else ""
         if _LABEL.fullmatch("".join(raw)) and self.labels_all():
             return ""
+        joint = _JOINT.fullmatch(content)
+        if joint and self.follows_number(begins) and _OPERAND.match(self.peek()):
+            return rf"\text{{{units.symbol(joint[1])}}}{WORDS.get(joint[2], ',')}"
         number = _LEADING_NUMBER.fullmatch(content)
         if number:
             unit = units.symbol(number[2])

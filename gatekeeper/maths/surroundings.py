@@ -8,36 +8,35 @@ from gatekeeper.maths import units
 from gatekeeper.maths.counted import goes_on
 from gatekeeper.maths.vocabulary import CHANGES, FUNCTIONS, MULTIPLES, PARTS, PRECISION, REJECTED
 
-__all__ = ["denial", "has_minus", "is_bracketed", "is_part", "is_retracted"]
+__all__ = ["begins_sum", "denial", "has_minus", "is_bracketed", "is_part", "is_retracted"]
 
 MAX_AROUND = 60  # characters before and after a box
 MAX_FORMULA = 2000  # characters of a formula before its box
-SHORTEST_RETRACTION = 7  # characters: " fails."
+SHORTEST_RETRACTION = 6  # characters: " fails"
 MAX_AFTERWARDS = 300  # characters after an answer in which it may be taken back
 
 _FRAME_OF_LINE = " $*([\\_\"'"
 _FRAME = _FRAME_OF_LINE + "\n\t"
-_DENIED = re.compile(  # "not \boxed{5}", x \neq \boxed{5}
-    r"(?:(?:(?:\b|can)not|n't|\b(?:never|neither|nor))"
-    r"(?: (?:be|equals?|equal to|simply|just|merely|only|the answer))*"
-    r"|\b(?:rather than|instead of)|(\\neq?|\\not\s?=|≠))\Z",
+# The ends of a denial, and of what changes the number after it: a fast test before the patterns.
+_NEGATIVES = ("cannot", "not", "never", "neither", "nor")
+_OF_NEGATIVES = ("be", "equal", "equals", "equal to", "simply", "just", "merely", "only")
+_EXCHANGES = ("rather than", "instead of")
+_UNEQUAL = (r"\ne", r"\neq", r"\not=", r"\not =", "≠")
+_DENIALS = (*_NEGATIVES, "n't", *_OF_NEGATIVES, "the answer", *_EXCHANGES, *_UNEQUAL)
+_DENIED = re.compile(  # "not \boxed{5}", "is not equal to \boxed{5}", x \neq \boxed{5}
+    rf"(?:(?:\b(?:{'|'.join(_NEGATIVES)})|n't)(?: (?:{'|'.join(_OF_NEGATIVES)}|the answer))*"
+    rf"|\b(?:{'|'.join(_EXCHANGES)})|({'|'.join(map(re.escape, _UNEQUAL))}))\Z",
     re.IGNORECASE,
 )
-_DENIALS = (
-    *("not", "n't", "be", "equal", "equals", "to", "simply", "just", "merely", "only", "answer"),
-    *("never", "neither", "nor", "than", "of", "\\ne", "\\neq", "\\not=", "\\not =", "≠"),
-)
 _MINUS = re.compile(r"(?:[$=]|\\[(\[])\s*-\s*\Z")  # $-\boxed{5}$, but no bullet of a list
+_FACTORS = ("minus", "negative", "twice", "double", "thrice", "triple", "half", "than")
+_CHANGES_BEFORE = (*_FACTORS, "of", "and", "or")
 _CHANGED_BEFORE = re.compile(  # "minus \boxed{5}", "half of \boxed{5}", "$x=3$ or $x=\boxed{5}$"
-    r"(?:\b(?:minus|negative|twice|double|thrice|triple|half)"
+    rf"(?:\b(?:{'|'.join(_FACTORS)})"
     r"|\b(?:half|third|quarter|root|square|cube|reciprocal|inverse|opposite|negative) of"
     r"|(?:\A|[,.:;(] |(?<![\\a-z])[a-z]+ )\$?-?\d[\d./]*[$)]* (?:and|or)"
     r"|\b[a-z]\s*=\s*[^ $]+[$)\]\\ ]*\bor)\Z",
     re.IGNORECASE,
-)
-_CHANGES_BEFORE = (
-    *("minus", "negative", "twice", "double", "thrice", "triple", "half", "of"),
-    *("and", "or"),
 )
 _DELIMITER = re.compile(r"(?<!\\)(?:\$\$?|\\[()\[\]]|\\(?:begin|end)\{|\n\s*\n)")
 _OPENING = (r"\(", r"\[", r"\begin{")
@@ -99,8 +98,6 @@ _WORDS = re.compile(  # a choice beside its value
 _CLAUSE = re.compile(  # the words up to the next sign or number
     rf"{_GAP.replace(chr(92) + 's', ' ')}([a-z][a-z'-]*(?: [a-z][a-z'-]*)*)"
 )
-_DIGIT = re.compile(r"\d")
-_LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")  # of a variable or a word, not of a command
 _BY_CASES = re.compile(  # $5$ when n is even and $6$ when n is odd
     r"[\s$*)\]\\]*(when|if|for|where)\b[^.\n]{1,60}?\b(?:and|but|or) [$\\(]*-?\d[^.\n]{0,20}?\1\b"
 )
@@ -108,9 +105,9 @@ _WRONG = (
     rf"(?:{'|'.join(REJECTED)}|not (?:quite )?(?:(?:the|an?) )?"
     r"(?:right|correct|answer|solution|valid|possible))\b"
 )
-_RETRACTED = re.compile(  # "\boxed{5} is wrong", "Wait, it should be 6"
-    rf"\A[\s$*.)\]\\]*(?:(?:is|was) (?:(?:an?|the) )?{_WRONG}"
-    r"|(?:does not|doesn't|cannot|can't|fails?)\b)"
+_RETRACTED = re.compile(  # "\boxed{5} (too small)", "Wait, it should be 6"
+    rf"\A(?:[ $*)\]\\({{}}:>–—-]|\\text)*(?:too [a-z]+|{'|'.join(REJECTED)}|[❌✗✘])"
+    r"|\A[\s$*.)\]\\–—-]*(?:but |however,? )?(?:that|this|it)(?: is|'s| was) too "
     rf"|\b(?:that|this|it|above|answer)(?: is|'s| was| seems) {_WRONG}"
     r"|(?:\A|[.!?\s])(?:wait|no|nope|hmm+|actually|sorry|hold on)\s?[,.!:…–—-]"
     r"|\b(?:scratch that|on second thought|correction:|oops)"
@@ -153,8 +150,7 @@ def is_part(text: str, begin: int, start: int, end: int, content: str) -> bool:
         return True
     if r"\boxed" in before and (_CHAINED.search(before) or _continues_sum(before, after)):
         return True
-    two = _TWO_UNITS.match(after)
-    if two and units.is_sum(rf"1\text{{{two[1]}}}1\text{{{two[2]}}}"):
+    if begins_sum(after):
         return True
     if _WORDS.search(content):
         return False
@@ -192,6 +188,12 @@ def _continues_sum(before: str, after: str) -> bool:
     )
 
 
+def begins_sum(after: str) -> bool:
+    """Whether a number goes on with its unit and a second quantity: 5 hours and 30 minutes."""
+    two = _TWO_UNITS.match(after)
+    return two is not None and units.is_sum(rf"1\text{{{two[1]}}}1\text{{{two[2]}}}")
+
+
 def is_bracketed(text: str, start: int, end: int) -> bool:
     """Whether several boxes from start to end stand in the brackets of a point or an interval."""
     after = _CLOSING.match(text, end)
@@ -200,14 +202,13 @@ def is_bracketed(text: str, start: int, end: int) -> bool:
     return bool(after) and is_opened and _is_formula(text[max(0, start - MAX_FORMULA) : start])
 
 
-def is_retracted(text: str, end: int, answer: str) -> bool:
+def is_retracted(text: str, end: int) -> bool:
     """Whether the text after an answer takes it back, as in "Wait, that is wrong"."""
     after = text[end : end + MAX_AFTERWARDS]
     if len(after) < SHORTEST_RETRACTION:
         return False
     clause = _CLAUSE.match(after)
-    is_number = _DIGIT.search(answer) is not None and not _LETTER.search(answer)
-    if clause and not goes_on(clause[1], units.is_known, is_number=is_number):
+    if clause and not goes_on(clause[1], units.is_known):
         return True
     return (_RETRACTED.search(after) or _BY_CASES.match(after)) is not None
 

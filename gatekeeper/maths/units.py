@@ -41,7 +41,7 @@ __all__ = [
 class Unit:
     """`dimension` maps base dimensions to powers, sorted; `factor` converts to the base unit.
 
-    Words that are no known unit have no dimension. `phrase` is what no unit is known for, as written.
+    Words that are no known unit have no dimension. `phrase` has such words, as written.
     """
 
     dimension: tuple[tuple[str, int], ...]

@@ -123,7 +123,10 @@ CHANGES = (
 # After "to": how an answer is rounded, "to the nearest tenth", "to 2 decimal places".
 PRECISION = r"(?:the nearest|\S{1,9} (?:decimal|significant|d\.?p|s\.?f))\b"
 # What is said of a number that is no answer.
-REJECTED = ("wrong", "incorrect", "false", "untrue", "invalid", "extraneous", "rejected")
+REJECTED = (
+    *("wrong", "incorrect", "false", "untrue", "invalid", "extraneous", "reject", "rejected"),
+    *("discard", "discarded", "eliminated", "excluded"),
+)
 # What names a number that is tried, and may be no answer.
 TENTATIVE = (
     "guess(?:es)?|attempts?|tr(?:y|ies)|mistake|upper bound|lower bound"
