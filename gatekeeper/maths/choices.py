@@ -25,7 +25,9 @@ _LABELLED = re.compile(  # "(B) 5", "B. 5": the choice with its text, in a refer
     r"(?:\(([A-J])\)(?=\d|\\[a-z$])|([A-J])[.)]|\\text\{\(?([a-j])[).:]\}?(?!\}|$))(?!.*,).+"
 )
 
-_SAID = re.compile(r"(?:\\text\{)?\(?[A-Ja-j]\)?\}?(?:\\text\{)? ?((?:is|was|isn't|wasn't) [a-z ]+)")
+_SAID = re.compile(
+    r"(?:\\text\{)?\(?[A-Ja-j]\)?\}?(?:\\text\{)? ?((?:is|was|isn't|wasn't) [a-z ]+)"
+)
 _WORDED = re.compile(r"\\text\{\(?[a-j][).:]\s*([^{}]*)\}")
 
 

@@ -27,9 +27,9 @@ _VERBS = frozenset(  # auxiliaries, and those in -s that need no object
 )
 _CHANGING = _VERBS | frozenset(  # in every place
     words_of(
-        "not no nope never nor neither none but yet though although however then so if unless except "
-        "too enough almost nearly maybe perhaps possibly probably instead otherwise initially "
-        "originally wrong wrongly incorrect guess guessed mistake short shy"
+        "not no nope never nor neither none but yet though although however then so if unless "
+        "except too enough almost nearly maybe perhaps possibly probably instead otherwise "
+        "initially originally wrong wrongly incorrect guess guessed mistake short shy"
     )
 )
 _GRAMMAR = _CHANGING | frozenset(

@@ -105,14 +105,18 @@ _WRONG = (
     rf"(?:{'|'.join(REJECTED)}|not (?:quite )?(?:(?:the|an?) )?"
     r"(?:right|correct|answer|solution|valid|possible))\b"
 )
-_RETRACTED = re.compile(  # "\boxed{5} (too small)", "Wait, it should be 6"
-    rf"\A(?:[ $*)\]\\({{}}:>–—-]|\\text)*(?:too [a-z]+|{'|'.join(REJECTED)}|[❌✗✘])"
-    r"|\A[\s$*.)\]\\–—-]*(?:but |however,? )?(?:that|this|it)(?: is|'s| was) too "
-    rf"|\b(?:that|this|it|above|answer)(?: is|'s| was| seems) {_WRONG}"
-    r"|(?:\A|[.!?\s])(?:wait|no|nope|hmm+|actually|sorry|hold on)\s?[,.!:…–—-]"
-    r"|\b(?:scratch that|on second thought|correction:|oops)"
-    r"|\bi (?:was wrong|made an? (?:\w+ )?(?:mistake|error))"
-    r"|\bshould (?:actually |really |instead )?(?:be|have been) [$\\]*-?\d",
+_REMARKED = re.compile(  # "\boxed{5} (too small)", "\boxed{5}. No, that is too small"
+    rf"(?:[ $*)\]\\({{}}:>–—-]|\\text)*(?:too [a-z]+|{'|'.join(REJECTED)}|[❌✗✘])"
+    r"|[\s$*.)\]\\–—-]*(?:no(?:pe)?\s?[,.!:…–—-]"
+    r"|(?:but |however,? )?(?:that|this|it)(?: is|'s| was) too )",
+    re.IGNORECASE,
+)
+_RETRACTED = re.compile(  # "Wait, it should be 6", anywhere
+    rf"\b(?:(?:that|this|it|above|answer)(?: is|'s| was| seems) {_WRONG}"
+    r"|(?:wait|hmm+|actually|sorry|hold on)\s?[,.!:…–—-]"
+    r"|scratch that|on second thought|correction:|oops"
+    r"|i (?:was wrong|made an? (?:\w+ )?(?:mistake|error))"
+    r"|should (?:actually |really |instead )?(?:be|have been) [$\\]*-?\d)",
     re.IGNORECASE,
 )
 
@@ -210,7 +214,8 @@ def is_retracted(text: str, end: int) -> bool:
     clause = _CLAUSE.match(after)
     if clause and not goes_on(clause[1], units.is_known):
         return True
-    return (_RETRACTED.search(after) or _BY_CASES.match(after)) is not None
+    remark = _REMARKED.match(after) or _BY_CASES.match(after)
+    return (remark or _RETRACTED.search(after)) is not None
 
 
 def _is_formula(before: str) -> bool:

@@ -62,7 +62,8 @@ def same_text(gold: str, answer: str) -> bool | None:
     wanted, given = _TEXT.fullmatch(gold), _TEXT.fullmatch(answer)
     if wanted is None and given is None:
         return None
-    if given is None and "\\" in answer and exact.value(answer) is None:
+    is_formula = given is None and "\\" in answer and not _NAMES.fullmatch(answer)
+    if is_formula and exact.value(answer) is None:
         return None
     # A short word, such as "up", may lack its \text, and the A of "Player A".
     return _words(_plain(gold)) == _words(_plain(answer))
