@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gatekeeper.sandbox.inside import library_values
-from gatekeeper.sandbox.inside.places import Places, is_placed
+from gatekeeper.sandbox.inside.places import Places, held, is_placed, is_view
 from gatekeeper.sandbox.inside.wire import (
     MAX_BYTES,
     MAX_DEPTH,
@@ -130,14 +130,17 @@ def encode(
         if parts and depth >= MAX_DEPTH and other is not opaque:
             out += _whole(item, other)  # this item and all below it stay here
             continue
-        if places is not None and tag[:1] in PLACED and is_placed(item):
-            if places.loans and (number := places.loans.get(id(item))) is not None:
-                out += head(b"m", number) + (b"\1" if number in places.changed else b"\0")
-            places[len(out)] = item
-            if kind in _PLAIN:
-                seen[id(item)] = len(out), item
-            else:  # the reader makes it when it has all of its parts
-                stack.append((_Written(len(out), item), depth))
+        if places is not None and tag[:1] in PLACED:
+            if is_view(item):
+                places.shown.update(map(id, held(item) or ()))
+            elif is_placed(item):
+                if places.loans and (number := places.loans.get(id(item))) is not None:
+                    out += head(b"m", number) + (b"\1" if number in places.changed else b"\0")
+                places[len(out)] = item
+                if kind in _PLAIN:
+                    seen[id(item)] = len(out), item
+                else:  # the reader makes it when it has all of its parts
+                    stack.append((_Written(len(out), item), depth))
         out += tag
         if parts:
             hashed += _ENTRIES.get(tag[:1], 0) * len(parts) // 2

@@ -15,6 +15,7 @@ import socket
 from select import select
 from typing import Any
 
+from gatekeeper.sandbox.inside.places import Places
 from gatekeeper.sandbox.inside.references import References
 
 __all__ = ["Conversations", "GoneError"]
@@ -50,7 +51,7 @@ class Conversations(References):
         self._reader = self._threads = 0
         self._idle: set[int] = set()  # conversations of threads that have nothing to answer
         self._unanswered: list[int] = []  # conversations that wait for such a thread
-        self._open: dict[int, dict[int, Any]] = {}  # places of our open questions, by their numbers
+        self._open: dict[int, Places] = {}  # places of our open questions, by their numbers
         self.gone = False
 
     def _read_message(self) -> tuple[bytes, Any]:

@@ -3,7 +3,8 @@
 A list, dict, set or array that a question, its answer or an exception contains becomes a loan, and
 so does all that is in it. From then on a message names its number wherever it contains it (`m` of
 `codec.py`), and each message has those that were changed since the last one. A loan ends when one
-of the sides has no other reference to it.
+of the sides has no other reference to it. A dict of which only views were sent is changed by its
+own side alone: no view can change it.
 
 To compare and to send them takes time: after `WORK`, only small ones remain loans. Of others, only
 what the candidate changes in an argument is sent, with the answer (`peer.py`).
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from gatekeeper.sandbox.inside.places import contents, differ, held, is_placed, refill
+from gatekeeper.sandbox.inside.places import contents, differ, held, is_placed, is_view, refill
 
 __all__ = ["Loans", "Sent"]
 
@@ -50,14 +51,15 @@ class Sent(NamedTuple):
 class _Loan:
     """A value, the contents that the other side knows, and those of them that have parts.
 
-    `group` is the same for what became a loan together.
+    `group` is the same for what became a loan together; `shown`: only views of it were sent.
     """
 
-    __slots__ = ("ends", "group", "known", "parts", "size", "value")
+    __slots__ = ("ends", "group", "known", "parts", "shown", "size", "value")
 
     def __init__(self, value: Any, group: int) -> None:
         self.value, self.group = value, group
         self.ends = False  # with the next message, which still has its changes
+        self.shown = False
         self.renew()
 
     def renew(self) -> None:
@@ -113,7 +115,7 @@ class Loans:
                 if not ended and self._total <= self._most and id(value) not in self.numbers:
                     self._add(number, _Loan(value, -self._messages))
                 return value
-            if changed:
+            if changed and not loan.shown:
                 before += loan.known, loan.parts
                 refill(loan.value, value)
                 self._renew(loan)
@@ -171,27 +173,31 @@ class Loans:
 
     def _share(self, values: Iterable[Any], group: int) -> bool:
         """Make loans of values and what is in them; not if these are too large together."""
-        found, seen, size = [], set[int](), 0
-        todo = [*values]
+        found: dict[int, _Loan] = {}
+        seen, size = set[int](), 0
+        todo = [(value, False) for value in values]
         while todo:
-            item = todo.pop()
-            if id(item) in seen or id(item) in self.numbers:
+            item, shown = todo.pop()
+            known = self._loans.get(self.numbers.get(id(item), -1)) or found.get(id(item))
+            if known is not None:
+                known.shown &= shown
+            if known is not None or id(item) in seen:
                 continue
             seen.add(id(item))
             if (inside := held(item)) is not None:
                 more, parts = _measured(tuple(inside))
                 size += more
-                todo += parts
+                todo += [(part, is_view(item)) for part in parts]
             elif is_placed(item):
                 if _count(item) > self._most:
                     return False
-                loan = _Loan(item, group)
+                loan = found[id(item)] = _Loan(item, group)
+                loan.shown = shown
                 size += loan.size
-                found.append(loan)
-                todo += loan.parts
+                todo += [(part, False) for part in loan.parts]
             if size > self._most:
                 return False
-        for loan in found:
+        for loan in found.values():
             self._add(self._next, loan)
             self._next += 2
         return True

@@ -110,7 +110,7 @@ class Peer(Conversations):
             *answer, changes, printed = payload
             given, places = [*arguments, *keywords.values()], self._open.pop(number)
             for place, contents in changes or ():
-                placed.refill(places[place], contents)
+                places.refill(place, contents)
             if printed:
                 self._repeat(printed)
             if kind == b"A":

@@ -16,7 +16,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.operations import MUTABLE
 
-__all__ = ["Places", "contents", "differ", "held", "is_placed", "refill", "viewed"]
+__all__ = ["Places", "contents", "differ", "held", "is_placed", "is_view", "refill", "viewed"]
 
 _KINDS = frozenset(MUTABLE)
 _LISTED = frozenset({list, set, collections.deque})
@@ -36,6 +36,11 @@ class Places(dict[int, Any]):
         The numbers of loans (`loans.py`) by the ids of their values.
     changed
         The numbers of those whose contents the reader does not know.
+
+    Attributes
+    ----------
+    shown
+        The ids of the dicts of which the message has a view: the reader cannot change these.
     """
 
     def __init__(
@@ -47,6 +52,12 @@ class Places(dict[int, Any]):
         super().__init__()
         self.known, self.changed = known or {}, changed
         self.loans = {} if loans is None else loans  # more may be lent meanwhile
+        self.shown: set[int] = set()
+
+    def refill(self, place: int, other: Any) -> None:
+        """Give the item at a place the contents that the reader gave it."""
+        if id(self[place]) not in self.shown:
+            refill(self[place], other)
 
 
 def is_placed(item: object) -> bool:
@@ -66,12 +77,15 @@ def viewed(view: Any) -> Any:
     return base(base.items(found))
 
 
+def is_view(item: object) -> bool:
+    return type(item) in _VIEWS
+
+
 def held(item: Any) -> Iterable[Any] | None:
     """What a tuple, or a view of a dict, holds; None for anything else."""
-    kind = type(item)
-    if issubclass(kind, tuple):
+    if issubclass(type(item), tuple):
         return tuple.__iter__(item)
-    return get_referents(item) if kind in _VIEWS else None
+    return get_referents(item) if is_view(item) else None
 
 
 def contents(item: Any) -> Any:

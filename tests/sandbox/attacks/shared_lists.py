@@ -672,3 +672,57 @@ forged(
             assert names.again() == [1, 3]
     """,
 )
+for name, given, size in (
+    ("its keys", "wanted.keys()", 1),
+    ("its items, in a list", "[{'wanted': wanted.items()}]", 1),
+    ("its values, and it is large", "wanted.values()", 5 << 20),
+):
+    forged(
+        f"a dict of which the candidate got {name}",
+        """
+        import gc
+        kept = []
+        def keep(given):
+            kept[:] = gc.get_referents(given if type(given) is not list else given[0]["wanted"])
+            kept[0].update(dict.fromkeys(kept[0], 0))
+        def square(n):
+            kept[0].update(dict.fromkeys(kept[0], 0))
+            return 0
+        """,
+        "kept = []\ndef keep(given):\n    kept.append(given)\ndef square(n):\n    return n * n\n",
+        f"""
+        from solution import keep, square
+
+        def test_squares():
+            wanted = {{-1: "x" * {size}, 2: 4, 3: 9}}
+            keep({given})
+            for n in list(wanted)[-2:]:
+                assert square(n) == wanted[n]
+        """,
+    )
+right(
+    "a dict that the candidate got, and views of it",
+    """
+    def put(both, name):
+        keys, found = both
+        found[name] = len(keys)
+        return sorted(keys)
+    def fill(values):
+        for value in values:
+            value.append(1)
+    def names(keys):
+        return sorted(keys)
+    """,
+    """
+    from solution import fill, names, put
+
+    def test_both():
+        found = {}
+        assert names(found.keys()) == []
+        assert put((found.keys(), found), "a") == ["a"] and found == {"a": 0}
+        assert put([found.keys(), found], "b") == ["a", "b"] and found == {"a": 0, "b": 1}
+        lists = {"a": [], "b": []}
+        fill(lists.values())
+        assert lists == {"a": [1], "b": [1]}
+    """,
+)
