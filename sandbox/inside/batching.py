@@ -5,8 +5,8 @@
 
 Only where it makes no difference: a loop over a `range` whose body always makes one call of a
 function that is not built in, with arguments that depend on the loop's variable and on nothing
-that the body changes, and that sees nothing that the candidate may change. The first calls are made
-one by one, so short loops stay as they are.
+that the body changes, and that sees nothing that the candidate may change, itself or by an object
+of the tests. The first calls are made one by one, so short loops stay as they are.
 tests/sandbox/test_sandbox_batching.py compares both ways; benchmarks/sandbox.py measures the gain.
 """
 
@@ -32,7 +32,8 @@ BATCHER, _NEXT = "__gatekeeper_calls__", "__gatekeeper_next__"  # names in the t
 FIRST = 64  # calls that are made one by one
 CHUNK = 256  # calls per question after those
 _NONE: tuple[tuple[bool, Any], ...] = ()
-_DATA = frozenset({*SCALARS, bytes, tuple, list, dict, set, frozenset})
+_SINGLE = frozenset({*SCALARS, bytes})
+_DATA = frozenset({*_SINGLE, tuple, list, dict, set, frozenset})
 _FIXED = frozenset({type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType})
 _PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List)
 _PLAIN_PARTS = (ast.operator, ast.unaryop, ast.expr_context)
@@ -85,9 +86,21 @@ class Batcher:
 
     def _independent(self, given: Iterable[Any], seen: Iterable[Any]) -> bool:
         """Whether no call changes what the body sees, and the changes of arguments are shared."""
+        if self._peer.has_objects:  # it may call them
+            return False
         lends = self._peer.lends
-        fixed = (type(item) in _FIXED or (type(item) in _DATA and not lends(item)) for item in seen)
-        return all(fixed) and all(lends(item) for item in given if is_placed(item))
+        return all(map(self._is_fixed, seen)) and all(map(lends, filter(is_placed, given)))
+
+    def _is_fixed(self, item: Any) -> bool:
+        """Whether the candidate cannot change an item, nor what is in it."""
+        kind = type(item)
+        if kind not in _DATA and kind not in _FIXED:
+            return False
+        if not self._peer.lends_any or getattr(builtins, getattr(item, "__name__", ""), 0) is item:
+            return True
+        parts = itertools.chain(item, item.values()) if kind is dict else item
+        whole = kind in _SINGLE or (kind in _DATA and _SINGLE.issuperset(map(type, parts)))
+        return whole and not self._peer.lends(item)
 
     def _result(self, failed: bool, value: Any) -> Any:
         if failed:

@@ -81,6 +81,11 @@ class Peer(Conversations):
         """Whether both sides have an item, and may change it."""
         return id(item) in self._loans.numbers
 
+    @property
+    def lends_any(self) -> bool:
+        """Whether there is any such item."""
+        return bool(self._loans.numbers)
+
     # Questions and answers
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:

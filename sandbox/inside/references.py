@@ -84,6 +84,11 @@ class References:
                 number = self._ids[id(item)] = len(self._owned)
         return number
 
+    @property
+    def has_objects(self) -> bool:
+        """Whether the other side was given any object of ours."""
+        return bool(self._owned)
+
     def owns(self, item: object) -> bool:
         """Whether the other side was given that object of ours."""
         return id(item) in self._ids

@@ -115,3 +115,52 @@ def test_results_are_those_of_calls_one_by_one(
     for n in (3, FIRST - 1, FIRST, FIRST + 8, FIRST + CHUNK, ROUNDS - 1):  # one wrong value each
         spoilt = CANDIDATE.replace("    return n * n", f"    return n * n + (n == {n})")
         assert verdict(spoilt).verdict == "failed", n
+
+
+SEEN = f"""
+class Box:
+    items = []
+def test_callbacks():
+    out, count = [], 0
+    def note(n):
+        nonlocal count
+        count += 1
+    for listen in (out.append, note):
+        notify(listen)
+        for n in range({ROUNDS}):
+            got = step(n)
+            assert got == n
+            assert len(out) + count == n + 1 + {ROUNDS} * (count > 0)
+def test_parts():
+    inner = []
+    table = {{"inner": inner}}
+    for kept in (inner, Box.items):
+        notify(None)
+        keep(kept)
+        for n in range({ROUNDS}):
+            assert step(n) == n
+            assert len(table["inner"]) == min(n + 1 + {ROUNDS} * len(Box.items), {ROUNDS})
+    assert Box.items == inner
+"""
+STEPS = """
+listen, kept = None, []
+def notify(function):
+    global listen, kept
+    listen, kept = function, []
+def keep(items):
+    global kept
+    kept = items
+def step(n):
+    if listen is not None:
+        listen(n)
+    kept.append(n)
+    return n
+"""
+
+
+def test_a_body_that_sees_what_the_candidate_changes(verify: Callable[..., Outcome]) -> None:
+    outcome = verify(STEPS, SEEN)
+    assert outcome.verdict == "passed", outcome.detail
+    late = STEPS.replace("listen(n)", f"[listen(m) for m in range({ROUNDS}) if n == m != {FIRST}]")
+    for wrong in (late, STEPS.replace("kept.append(n)", f"kept.append(n) if n != {FIRST} else 0")):
+        assert verify(wrong, SEEN).verdict == "failed"
