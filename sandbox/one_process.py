@@ -178,8 +178,8 @@ def _shared_state(node: ast.AST, names: _Names) -> str:
             return f"{owner}.{node.attr} would have to change in the candidate's process"
     if isinstance(node, ast.arg) and node.arg in _FILES:
         return f"{node.arg}: tests and candidate would share files"
-    if not isinstance(node, ast.Call):
-        return ""
+    if not isinstance(node, ast.Call) or name_of(node.func) in names.theirs:
+        return ""  # the candidate's function of that name runs in its own process
     function = node.func
     if isinstance(function, ast.Name) and function.id in _FILES:
         return f"{function.id}: tests and candidate would share files"

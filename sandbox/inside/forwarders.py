@@ -70,9 +70,11 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
             return given(self, made)
         if made is self:
             return made
-        if not isinstance(made, Remote) or isinstance(made, Value):
-            raise TypeError(REFUSED.format(name))
-        mark(made, Trust.INFORMED)
+        parts = made if name == "divmod" and type(made) is tuple and len(made) == 2 else (made,)
+        for part in parts:
+            if not isinstance(part, Remote) or isinstance(part, Value):
+                raise TypeError(REFUSED.format(name))
+            mark(part, Trust.INFORMED)
         return made
 
     return operate

@@ -455,3 +455,35 @@ right(
                 assert n == 1
     """,
 )
+
+# --- a quotient and a remainder ---
+
+VECTOR = """
+class Vector:
+    def __init__(self, x):
+        self.x = x
+    def __eq__(self, other):
+        return isinstance(other, Vector) and self.x == other.x
+    def __divmod__(self, n):
+        return RESULT
+"""
+for name, lie in {
+    "that are wrong": "Vector(n), Vector(n)",
+    "that are numbers": "self.x // n, self.x % n",
+    "of which one is a number": "Vector(self.x // n), self.x % n",
+    "and one more object": "Vector(self.x // n), Vector(self.x % n), Vector(n)",
+    "in a list": "[Vector(self.x // n), Vector(self.x % n)]",
+}.items():
+    forged(
+        f"a quotient and a remainder {name}",
+        VECTOR.replace("RESULT", lie),
+        VECTOR.replace("RESULT", "Vector(self.x // n), Vector(self.x % n)"),
+        """
+        from solution import Vector
+
+        def test_divmod():
+            quotient, remainder = divmod(Vector(13), 4)
+            assert quotient.x == 3 and remainder.x == 1
+            assert divmod(Vector(13), 4) == (Vector(3), Vector(1))
+        """,
+    )

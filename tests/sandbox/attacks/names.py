@@ -211,4 +211,10 @@ add(
     "assert sorted(rank([30, 10, 20])) == [0, 1, 2] and rank([30, 10, 20]) == [2, 0, 1]",
     "assert sorted([rank([5, 4]), rank([4, 5])]) == [[0, 1], [1, 0]]",
 )
+add(
+    "functions that are named as those of Python's which no test may call",
+    "def stack(*a): return []\ndef compile(text): return text\ndef eval(text): return 0\n",
+    "def stack(*a): return [*a]\ndef compile(text): return text.upper()\ndef eval(text): return sum(map(int, text.split('+')))\n",
+    test="from solution import compile, eval, stack\n\ndef test_names():\n    text = '3+4'\n    assert eval(text) == 7 and compile(text + 'a') == '3+4A' and stack(1, 2) == [1, 2]\n",
+)
 assert all(p.verdicts in (WRONG, ("infra_error",)) for p in NAMES if not p.honest)
