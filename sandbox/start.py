@@ -45,6 +45,7 @@ _MODULES = (
     "standins",
     "forwarders",
     "classes",
+    "exceptions",
     "remote",
     "batching",
     "wrapped",

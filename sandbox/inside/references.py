@@ -10,6 +10,7 @@ import _thread
 import contextlib
 import sys
 import types
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,6 +42,8 @@ class References:
         self._owned: list[object] = []  # objects that the other side refers to, by index + 1
         self._ids: dict[int, int] = {}  # id() of an owned object -> its number
         self._theirs: dict[int, Any] = {}  # number -> the object that stands here for theirs
+        # Likewise, of exceptions: only while something else has them, with all of their frames.
+        self._raised: Any = weakref.WeakValueDictionary()
 
     # Methods that differ between the two sides
 
@@ -134,7 +137,8 @@ class References:
     def exception_chain(self, kind: type[BaseException]) -> list[tuple[Any, ...]]:
         """An exception's class and those below it, each after what extends it.
 
-        Of each: module, name, number (negative: the other side's), and the places of its bases.
+        Of each: module, name, number (negative: the other side's), the places of its bases, and
+        what it adds to them.
         """
         theirs = {id(made): -n for n, made in [*self._theirs.items()] if isinstance(made, type)}
         chain = [c for c in type.mro(kind) if issubclass(c, BaseException)]
@@ -145,6 +149,7 @@ class References:
                 str(c.__qualname__),
                 theirs.get(id(c)) or self.export(c),
                 tuple(places[id(base)] for base in c.__bases__ if id(base) in places),
+                self._added(c),
             )
             for c in chain
         ]
@@ -154,7 +159,7 @@ class References:
 
         `classes` are as of `exception_chain`, `at` the place of the one to make.
         """
-        module, name, number, places = classes[at]
+        module, name, number, places, more = classes[at]
         if number < 0:
             own = self._owned[-number - 1]
             if isinstance(own, type) and issubclass(own, BaseException):
@@ -168,13 +173,17 @@ class References:
         if not (isinstance(made, type) and issubclass(made, BaseException)):
             bases = [self.exception_class(classes, place) for place in places if place > at]
             plain = str(name).rpartition(".")[2]
-            made = self._new_exception(plain, tuple(dict.fromkeys(bases)) or (Exception,))
+            made = self._new_exception(plain, tuple(dict.fromkeys(bases)) or (Exception,), more)
             self._theirs[number] = made
         return made
 
-    def _new_exception(self, name: str, bases: tuple[type[BaseException], ...]) -> Any:
-        """A class of ours for exceptions of theirs."""
-        return type(name, bases, EXCEPTION)
+    def _new_exception(self, name: str, bases: tuple[type[BaseException], ...], more: Any) -> Any:
+        """A class of ours for exceptions of theirs, which adds `more`."""
+        return type(name, bases, {**EXCEPTION, **more})
+
+    def _added(self, kind: type[BaseException]) -> dict[str, Any]:
+        """What the other side sees of the namespace of a class of ours."""
+        return {}
 
     def _error_parts(self, error: BaseException) -> Any:
         """(classes, arguments, attributes, number, text) of an exception.
@@ -191,6 +200,8 @@ class References:
                 state[name] = value
         if error.__cause__ is not None:
             state["__cause__"] = error.__cause__
+        elif error.__suppress_context__:  # `raise … from None`
+            state["__suppress_context__"] = True
         number, text = 0, None
         if kind.__module__.partition(".")[0] not in sys.stdlib_module_names:
             number = self.export(error)
@@ -209,30 +220,40 @@ class References:
     ) -> BaseException:
         if type(number) is int and number < 0 and (own := self._own_error(-number)) is not None:
             return own
-        kind = self.exception_class([tuple(c) for c in classes])
+        numbered = type(number) is int and number > 0
+        error = (self._theirs.get(number) or self._raised.get(number)) if numbered else None
+        if not isinstance(error, BaseException):
+            error = self._new_error([tuple(c) for c in classes], arguments)
+        error.args = tuple(arguments)
+        for name, value in state.items():
+            known = name in ("__notes__", "__cause__", "__suppress_context__")
+            if type(name) is str and (known or not name.startswith("_")):
+                with contextlib.suppress(AttributeError, TypeError):
+                    BaseException.__setattr__(error, name, value)
+        if numbered:
+            vars(error)[_ORIGINAL] = (self._original(number), text if type(text) is str else None)
+            with contextlib.suppress(TypeError):  # Python's own classes have no weak references
+                self._raised[number] = error
+        return error
+
+    def _new_error(self, classes: Sequence[Sequence[Any]], arguments: Any) -> BaseException:
+        kind = self.exception_class(classes)
         error: BaseException = kind.__new__(kind, *arguments)
         # Python's own classes need it: CPython reads fields of a StopIteration that only `__init__`
         # sets. The meaning of arguments of other classes is unknown.
-        if type(kind.__init__) is types.WrapperDescriptorType:
+        init = next(vars(k)["__init__"] for k in kind.__mro__ if "__init__" in vars(k))
+        if type(init) is types.WrapperDescriptorType:
             with contextlib.suppress(Exception):
-                kind.__init__(error, *arguments)
-        error.args = tuple(arguments)
-        for name, value in state.items():
-            known = name in ("__notes__", "__cause__")
-            if type(name) is str and (known or not name.startswith("_")):
-                with contextlib.suppress(AttributeError, TypeError):
-                    setattr(error, name, value)
-        if type(number) is int and number > 0:
-            vars(error)[_ORIGINAL] = (self._original(number), text if type(text) is str else None)
+                init(error, *arguments)
         return error
 
 
 _ORIGINAL = "__gatekeeper__"  # an attribute of exceptions: what stands for the original, its text
 
 
-def original(error: BaseException) -> Any:
+def original(error: object) -> Any:
     """What stands for the exception of the other side that this one was made for, if known."""
-    return vars(error).get(_ORIGINAL, (None,))[0]
+    return getattr(error, "__dict__", {}).get(_ORIGINAL, (None,))[0]
 
 
 def _text_of(error: BaseException) -> str:

@@ -10,7 +10,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from gatekeeper.sandbox.inside import facts
+from gatekeeper.sandbox.inside import exceptions, facts
 from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
 from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError, is_failure, parts
 from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of, lasting
@@ -21,7 +21,7 @@ from gatekeeper.sandbox.inside.operations import (
     is_private,
 )
 from gatekeeper.sandbox.inside.peer import Peer
-from gatekeeper.sandbox.inside.references import EXCEPTION, original, reference
+from gatekeeper.sandbox.inside.references import original, reference
 from gatekeeper.sandbox.inside.standins import Value
 from gatekeeper.sandbox.inside.surroundings import Observer, repeat
 from gatekeeper.sandbox.inside.tasks import Tasks, as_coroutine
@@ -235,21 +235,17 @@ class JudgePeer(Peer):
 
     @functools.cached_property
     def _exceptions(self) -> Any:
-        """The class of classes whose instances the candidate makes, and that it is asked about."""
+        return exceptions.maker(self)
 
-        class Meta(type):
-            def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
-                return self.ask("call", cls, *arguments, **keywords)
+    def _new_exception(self, name: str, bases: tuple[type[BaseException], ...], more: Any) -> Any:
+        return self._exceptions(name, bases)
 
-            def __getattr__(cls, attribute: str) -> Any:
-                if attribute.startswith("__"):
-                    raise AttributeError(attribute)
-                return self.ask("get", cls, attribute)
+    def _added(self, kind: type[BaseException]) -> dict[str, Any]:
+        return exceptions.added(kind)
 
-        return Meta
-
-    def _new_exception(self, name: str, bases: tuple[type[BaseException], ...]) -> Any:
-        return self._exceptions(name, bases, EXCEPTION)
+    def stands_for(self, known: Any, error: BaseException) -> None:
+        """Let an exception of the tests stand for one of the candidate's, which is known."""
+        self._theirs[inner(known).number] = error
 
     def _own_error(self, number: int) -> BaseException | None:
         own = super()._own_error(number)

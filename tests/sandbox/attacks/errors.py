@@ -293,3 +293,119 @@ forged(
             assert error.code == 500
     """,
 )
+
+# --- classes of the tests that extend one of the candidate's ---
+
+APP = """
+class AppError(Exception):
+    status = 500
+    def __init__(self, message, code=0):
+        super().__init__(message)
+        self.code = code
+    def __eq__(self, other):
+        return isinstance(other, AppError) and self.code == other.code
+    def __hash__(self):
+        return hash(self.code)
+    def __repr__(self):
+        return f"{type(self).__name__}({self.code})"
+    def shown(self):
+        return f"{self.code}/{self.status}: {self}"
+def shown(run):
+    try:
+        run()
+    except AppError as error:
+        return error.shown()
+def again(run):
+    try:
+        run()
+    except AppError as error:
+        error.code += 1
+        raise
+"""
+forged(
+    "a class of the tests with arguments of its own",
+    APP.replace("        self.code = code\n", "        self.code = 0\n"),
+    APP,
+    """
+    from solution import AppError, again, shown
+
+    class Missing(AppError):
+        status = 404
+        def __init__(self, name, *found):
+            self.found = [*found]
+            super().__init__(f"no {name}", code=len(found))
+            self._name = name
+        def __str__(self):
+            return f"<{self.args[0]}>"
+
+    class Gone(Missing):
+        pass
+
+    def test_missing():
+        error = Gone("tea", 1, 2)
+        def run():
+            raise error
+        assert error.args == ("no tea",) and error.found == [1, 2] and error.code == 2
+        assert shown(run) == error.shown() == "2/404: <no tea>"
+        try:
+            again(run)
+        except Missing as raised:
+            assert raised is error and raised._name == "tea" and raised.code == 3
+        else:
+            assert False
+        error.code = 5
+        assert shown(run) == "5/404: <no tea>"
+    """,
+)
+for name, lie in {
+    "that equal everything": ("isinstance(other, AppError) and self.code == other.code", "True"),
+    "that are equal if their classes are": (" and self.code == other.code", ""),
+    "that show no number": ("({self.code})", "(0)"),
+}.items():
+    forged(
+        f"exceptions {name}",
+        APP.replace(*lie),
+        APP,
+        """
+        from solution import AppError
+
+        def test_equal():
+            one, two = AppError("one", 1), AppError("two", 1)
+            assert one == two != AppError("one", 2) and one != 1 and one != ValueError(1)
+            assert len({one, two}) == 1 and repr(one) == "AppError(1)"
+        """,
+    )
+right(
+    "an exception that is raised twice",
+    """
+    class Full(Exception):
+        def __init__(self):
+            self.tries = 0
+    full = Full()
+    def put():
+        full.tries += 1
+        raise full
+    def number(text):
+        try:
+            return int(text)
+        except ValueError:
+            raise full from None
+    """,
+    """
+    from solution import Full, full, number, put
+
+    def test_full():
+        for n in (1, 2, 11):
+            try:
+                put()
+            except Full as error:
+                assert error is full and error.tries == n
+            else:
+                assert False
+            full.tries = 10 if n == 2 else n
+        try:
+            number("x")
+        except Full as error:
+            assert error.__suppress_context__ and error.__cause__ is None
+    """,
+)

@@ -1,0 +1,92 @@
+"""The candidate's classes of exceptions, in the process of the tests.
+
+The candidate makes their instances and is asked for what they are, as with other objects
+(`standins.py`); but they are real exceptions here, which can be raised, caught and extended.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+from gatekeeper.sandbox.inside.facts import SCALARS
+from gatekeeper.sandbox.inside.kinds import ask, believed
+from gatekeeper.sandbox.inside.references import EXCEPTION, original
+
+__all__ = ["added", "maker"]
+
+
+def maker(peer: Any) -> Callable[..., Any]:
+    """How to make such a class of a name and bases; `peer` is asked about it."""
+
+    class Meta(type):
+        def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
+            if not _stands_in(cls):  # a class of the tests that extends one
+                return super().__call__(*arguments, **keywords)
+            return peer.ask("call", cls, *arguments, **keywords)
+
+        def __getattr__(cls, attribute: str) -> Any:
+            if attribute.startswith("__"):
+                raise AttributeError(attribute)
+            return peer.ask("get", cls, attribute)
+
+    namespace = {**EXCEPTION, **_SPECIAL, "__init__": _init(peer)}
+    return lambda name, bases: Meta(name, bases, namespace)
+
+
+def added(kind: Any) -> dict[str, Any]:
+    """What a class of the tests that extends such a class adds, for the candidate to see."""
+    if _stands_in(kind) or not any(map(_stands_in, kind.__mro__)):
+        return {}
+    return {
+        name: item
+        for name, item in vars(kind).items()
+        if (name[:1] != "_" and type(item) in SCALARS)
+        or (type(item) is types.FunctionType and (name[:1] != "_" or name == "__str__"))
+    }
+
+
+def _stands_in(kind: type) -> bool:
+    return vars(kind).get("__getattr__") is EXCEPTION["__getattr__"]
+
+
+def _init(peer: Any) -> Callable[..., None]:
+    def init(error: BaseException, *arguments: Any, **keywords: Any) -> None:
+        """What `super().__init__` does: the candidate makes an exception of such a class."""
+        made = peer.ask("call", type(error), *arguments, **keywords)
+        before = {**vars(error)}
+        vars(error).update(vars(made))
+        error.args = made.args
+        if (known := original(error)) is not None:
+            peer.stands_for(known, error)
+            for name in before.keys() - vars(made).keys():
+                setattr(error, name, before[name])
+
+    return init
+
+
+def _eq(error: BaseException, other: object) -> Any:
+    mine, theirs = original(error), original(other)
+    if error is other or mine is None or theirs is None:
+        return NotImplemented
+    return believed(mine, "eq", theirs)
+
+
+def _hash(error: BaseException) -> int:
+    known = original(error)
+    return object.__hash__(error) if known is None else int(ask(known, "hash"))
+
+
+def _repr(error: BaseException) -> str:
+    known = original(error)
+    return BaseException.__repr__(error) if known is None else str(ask(known, "repr"))
+
+
+def _set(error: BaseException, name: str, value: Any) -> None:
+    BaseException.__setattr__(error, name, value)
+    if name[:1] != "_" and (known := original(error)) is not None:
+        ask(known, "set", name, value)
+
+
+_SPECIAL = {"__eq__": _eq, "__hash__": _hash, "__repr__": _repr, "__setattr__": _set}
