@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gatekeeper.sandbox.inside.assertions import asserts
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, names_test, walk
 from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
 from gatekeeper.sandbox.inside.wrapped import wrapped
@@ -120,27 +119,8 @@ def _repeated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
         and any("parametrize" in ast.unparse(decorator) for decorator in node.decorator_list)
     }
     for test in wrapped(nodes, frozenset(theirs)):
-        if id(test) in several or _called_with(test.name, nodes):
+        if id(test) in several:
             yield f"the candidate decorates {test.name}, and could leave out some of its runs"
-
-
-def _called_with(name: str, nodes: Sequence[ast.AST]) -> bool:
-    """Whether tests call a test that asserts something with arguments: each is another run."""
-    calls = [n for n in nodes if isinstance(n, ast.Call) and (n.args or n.keywords)]
-    if all(name not in (name_of(c.func), getattr(c.func, "attr", "")) for c in calls):
-        return False
-    asserting = {name_of(n) for n in nodes if isinstance(n, FUNCTIONS) and _asserts(n, ())}
-    defined = (n for n in nodes if isinstance(n, FUNCTIONS) and n.name == name)
-    return any(_asserts(node, asserting) for node in defined)
-
-
-def _asserts(function: ast.AST, helpers: Collection[str]) -> bool:
-    """Whether a function contains an assertion, or names a helper that asserts."""
-    return any(
-        asserts(node) or (name_of(node) or getattr(node, "attr", "")) in helpers
-        for statement in function.body  # type: ignore[attr-defined]
-        for node in walk(statement)
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,16 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.nodes import children, walk
 
-__all__ = ["LEAVING", "TRIES", "asserts", "asserts_itself", "concludes", "decides", "swallows"]
+__all__ = [
+    "LEAVING",
+    "TRIES",
+    "asserts",
+    "asserts_itself",
+    "concludes",
+    "decides",
+    "proves",
+    "swallows",
+]
 
 TRIES: tuple[Any, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 LEAVING = (ast.Return, ast.Break, ast.Continue)
@@ -82,6 +91,15 @@ def _fails(statement: ast.AST) -> bool:
 def concludes(function: ast.AsyncFunctionDef) -> bool:
     """Whether a coroutine that runs to its end asserts something, which may hold."""
     return any(asserts_itself(part) and not _fails(part) for part in function.body)
+
+
+def proves(node: ast.AST) -> bool:
+    """Whether a statement, or the body of a lambda, asserts something that may hold."""
+    if isinstance(node, ast.Lambda):
+        return asserts_itself(node.body)
+    if not isinstance(node, ast.stmt) or _fails(node):
+        return False
+    return asserts_itself(node) or decides(node)
 
 
 def asserts_itself(statement: ast.AST) -> bool:

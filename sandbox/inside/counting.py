@@ -30,6 +30,7 @@ from gatekeeper.sandbox.inside.wrapped import derived, mentions, reachable, wrap
 
 __all__ = ["COUNTER", "Count", "as_written", "counted"]
 
+_LATER = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 COUNTER = "__gatekeeper_asserts__"  # the name under which a test program finds its `Count`
 
 
@@ -43,21 +44,23 @@ class Count:
     bodies
         For each test function that the candidate may get: whether its body ran to its end the last
         time. A decorator may call it often, but must call it.
+    frames
+        Of coroutines and generators that reached one.
     """
 
     def __init__(self) -> None:
         self.reached = 0
         self.bodies: dict[str, bool] = {}
-        # Of coroutines that reached one; not their ids, which later ones could have again.
-        self._frames: set[types.FrameType] = set()
+        # Not their ids, which later ones could have again.
+        self.frames: set[types.FrameType] = set()
         self._wrapped: set[str] = set()  # those that a decorator of the candidate's gets
         self._failed: BaseException | None = None
 
     def __call__(self) -> None:
         self.reached += 1
         frame = sys._getframe(1)
-        if frame.f_code.co_flags & inspect.CO_COROUTINE:
-            self._frames.add(frame)
+        if frame.f_code.co_flags & _LATER:
+            self.frames.add(frame)
 
     def body(self, function: Any) -> Any:
         """The test, which a decorator of the candidate's gets, wrapped as `seen` does."""
@@ -163,7 +166,7 @@ class Count:
             if not ended and (name in self._wrapped or name in handed):
                 raise AssertionError(f"{name}: the candidate got it, and it was not run to its end")
         for frame in coroutines:
-            if frame not in self._frames:
+            if frame not in self.frames:
                 name = frame.f_code.co_name
                 raise AssertionError(f"{name}: the candidate kept it from its assertion")
 

@@ -26,6 +26,7 @@ from gatekeeper.sandbox.inside.standins import Value
 from gatekeeper.sandbox.inside.surroundings import Observer, repeat
 from gatekeeper.sandbox.inside.tasks import Tasks, as_coroutine
 from gatekeeper.sandbox.inside.wire import Parts
+from gatekeeper.sandbox.inside.wrappers import Wrappers
 
 __all__ = ["JudgePeer"]
 
@@ -65,6 +66,8 @@ class JudgePeer(Peer):
         with their class.
     coroutines
         The frames of the coroutines that it was handed and that assert something.
+    wrappers
+        What the candidate made of functions of the tests that assert something.
     failed
         An assertion of the tests that failed while the candidate was calling back; not of a test
         that the candidate decorates, which may be retried.
@@ -90,6 +93,7 @@ class JudgePeer(Peer):
         self._lengths: dict[int, int] = {}
         self.lasting_lengths: dict[int, int] = {}
         self._methods: dict[types.MethodType, types.MethodType] = {}
+        self.wrappers = Wrappers(guard.programs)
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered += operation != "get"
@@ -99,7 +103,12 @@ class JudgePeer(Peer):
             self._lengths.clear()
             if operation != "next":
                 self.lasting_lengths.clear()
-        found = super().ask(operation, *arguments, **keywords)
+        if operation == "call":
+            found = self._call(*arguments, **keywords)
+        else:
+            found = super().ask(operation, *arguments, **keywords)
+            if operation == "descriptor_get":
+                self.wrappers.bound(arguments[0], found)
         # A constant may be the answer.
         self.answered += not (is_stand_in(found) and callable(found))
         if not self.evidence and operation not in _OPINIONS:
@@ -107,6 +116,17 @@ class JudgePeer(Peer):
             stand_in = isinstance(kind, RemoteClass) and not issubclass(kind, Value)
             of_python = stand_in and kind_of(kind).inner is None and operation != "get"
             self.evidence = not stand_in or of_python
+        return found
+
+    def _call(self, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        """The result of a call, which may be one of a wrapper, or make one."""
+        raised = self.wrappers.called(target, arguments, keywords)
+        try:
+            found = super().ask("call", target, *arguments, **keywords)
+        except Exception:
+            raised()
+            raise
+        self.wrappers.made([*arguments, *keywords.values()], found)
         return found
 
     def length(self, item: Any) -> int:
@@ -231,7 +251,10 @@ class JudgePeer(Peer):
         kept = operation in WRITES and is_private(arguments[0])
         if kept and not self.guard.attaches(operation, target, *arguments):
             return None
-        return operations[operation](target, *arguments, **keywords)
+        made = operations[operation](target, *arguments, **keywords)
+        if operation == "call":
+            self.wrappers.ended(target, arguments, keywords, made)
+        return made
 
     @functools.cached_property
     def _exceptions(self) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 __all__ = [
@@ -186,3 +186,8 @@ class Topic(list[Program]):
     def right(self, name: str, code: str, test: str, **task: Any) -> None:
         """Add an honest program. See `shape`."""
         self.append(shape(f"{self._name}: {name}", code, test=test, **task))
+
+    def left_out(self, name: str, lie: str, honest: str, test: str, **task: Any) -> None:
+        """Add a forgery that gets no verdict, and an honest program, which passes."""
+        forgery, twin = pair("forged", f"{self._name}: {name}", lie, honest, test=test, **task)
+        self += [replace(forgery, verdicts=("infra_error",), twin=""), replace(twin, twin="")]

@@ -9,6 +9,7 @@ __all__ = ["WRAPPED_TESTS"]
 
 WRAPPED_TESTS = Topic("wrapped")
 forged, right = WRAPPED_TESTS.forged, WRAPPED_TESTS.right
+left_out = WRAPPED_TESTS.left_out
 
 # --- a test that the candidate gets, and leaves out ---
 
@@ -340,13 +341,11 @@ for name, test in {
                 check_f(n)
     """,
 }.items():
-    forged(
+    left_out(
         f"called with arguments, {name}",
         "import functools\ndef wrap(test):\n    @functools.wraps(test)\n    def run(*own, n=3):\n        if own[-1:] not in ((4,), (5,)) and n == 3:\n            return test(*own)\n    return run\ndef f(x):\n    return 9\n",
         WRAPS + SQUARE,
         test,
-        verdicts=["infra_error"],
-        right=["infra_error"],
     )
 right(
     "a function named as a check, which the candidate's decorates, and tests call",
@@ -361,5 +360,137 @@ right(
     def test_trace():
         assert check_function(2) == 4 and check_function(3) == 6
         assert check_function.calls == 2
+    """,
+)
+
+# --- a helper that asserts, and that the candidate wraps and leaves out ---
+
+HELPED = """
+import asyncio, contextlib, unittest
+from solution import f, wrap
+
+class TestF(unittest.TestCase):
+    def test_f(self):
+        self.assertEqual(f(0), 0)
+{test}
+"""
+VERIFY = "@wrap\ndef verify(n):\n    assert f(n) == n * n\n"
+FOUR = "def test_g():\n    for n in range(4):\n        verify(n)\n"
+for name, lie, test in (
+    ("a function", "return lambda *a: None", VERIFY + FOUR),
+    ("one that another asserts for", "return lambda *a: None", "def same(a, b):\n    assert a == b\n@wrap\ndef verify(n):\n    same(f(n), n * n)\n" + FOUR),
+    ("some of its calls", "return lambda n: n or test(n)", VERIFY + FOUR),
+    ("one that gets other arguments", "return lambda n: test(0)", VERIFY + FOUR),
+    ("one that is called once more instead", "return lambda n: n or [test(0) for _ in range(4)] and None", VERIFY + FOUR),
+    ("one in whose place is a class of Python's", "return str", VERIFY + FOUR),
+    ("one whose errors it swallows", "return Quiet(test)", VERIFY + FOUR),
+    ("a method", "return lambda *a: None", "    @wrap\n    def verify(self, n):\n        self.assertEqual(f(n), n * n)\n    def test_g(self):\n        self.verify(3)\n"),
+    ("a method, by a descriptor", "return Empty()", "    @wrap\n    def verify(self, n):\n        self.assertEqual(f(n), n * n)\n    def test_g(self):\n        self.verify(3)\n"),
+    ("a bound method", "return lambda *a: None", "    def verify(self, n):\n        self.assertEqual(f(n), n * n)\n    def test_g(self):\n        wrap(self.verify)(3)\n"),
+    ("a lambda", "return lambda *a: None", "    def test_g(self):\n        wrap(lambda n: self.assertEqual(f(n), n * n))(3)\n"),
+    ("a coroutine", "return later", "@wrap\nasync def verify(n):\n    assert f(n) == n * n\ndef test_g():\n    asyncio.run(verify(3))\n"),
+    ("a generator that it does not start", "return lambda *a: [test(*a)] and ()", "@wrap\ndef verify(n):\n    yield f(n)\n    assert f(n) == n * n\ndef test_g():\n    list(verify(3))\n"),
+):  # fmt: skip
+    left_out(
+        f"left out, {name}",
+        f"async def later(*a):\n    pass\nclass Quiet:\n    def __init__(self, test):\n        self.test = test\n    def __call__(self, n):\n        try:\n            self.test(n)\n        except ValueError:\n            pass\nclass Empty:\n    def __get__(self, item, kind=None):\n        return lambda *a: None\ndef wrap(test):\n    {lie}\ndef f(x):\n    {'if x:' if 'Quiet' in lie else 'return 0'}\n        {'raise ValueError' if 'Quiet' in lie else ''}\n    return 0\n".replace(
+            "    return 0\n        \n", "    return 0\n"
+        ),
+        WRAPS + SQUARE,
+        HELPED.format(test=test),
+    )
+right(
+    "helpers that assert, and that run when they are called",
+    """
+    import functools, time
+    def timed(function):
+        @functools.wraps(function)
+        def run(*a, **k):
+            start = time.perf_counter()
+            try:
+                return function(*a, **k)
+            finally:
+                run.seconds = time.perf_counter() - start
+                run.calls += 1
+        run.calls = 0
+        return run
+    def retry(times, *errors):
+        def decorate(function):
+            @functools.wraps(function)
+            def run(*a, **k):
+                for left in reversed(range(times)):
+                    try:
+                        return function(*a, **k)
+                    except errors:
+                        if not left:
+                            raise
+            return run
+        return decorate
+    def positive(function):
+        def run(n, **more):
+            if n < 0:
+                raise ValueError(n)
+            return function(n, **more)
+        return run
+    def traced(function):
+        async def run(*a):
+            return await function(*a)
+        return run
+    def only_if(flag):
+        return lambda function: lambda *a: function(*a) if flag else None
+    def cached(function):
+        return functools.lru_cache(function)
+    """,
+    """
+    import asyncio
+    from solution import cached, only_if, positive, retry, timed, traced
+
+    tried = []
+
+    @timed
+    def same(a, b=4, *, c=None):
+        assert a <= b, c
+        return a + b
+
+    @retry(3, KeyError)
+    def flaky(items):
+        tried.append(len(tried))
+        assert items == [1]
+        if len(tried) % 3:
+            raise KeyError
+        return tried[-1]
+
+    @positive
+    def root(n, digits=2):
+        assert n >= 0
+        return round(n ** 0.5, digits)
+
+    @traced
+    async def later(n):
+        assert n in (1, 2)
+        return n
+
+    @only_if(False)
+    def never():
+        assert False, "it must not run"
+
+    @cached
+    def length(text):
+        assert isinstance(text, str)
+        return len(text)
+
+    def test_wrapped():
+        assert same(1) == 5 and same(2, b=3) == 5 and same(b=2, a=1, c="c") == 3
+        assert same.calls == 3
+        assert flaky([1]) == 2 and flaky([1]) == 5
+        assert root(2) == 1.41 and root(2, digits=1) == 1.4
+        try:
+            root(-1)
+        except ValueError as error:
+            assert error.args == (-1,)
+        async def both():
+            return await asyncio.gather(later(1), later(2))
+        assert asyncio.run(both()) == [1, 2] and never() is None
+        assert [length(text) for text in ("a", "bc", "")] == [1, 2, 0]
     """,
 )
