@@ -143,7 +143,17 @@ def _logged(records: list[tuple[str, Any]]) -> Iterator[None]:
     """Record every log record of any level: the tests' own loggers filter them."""
     logging = importlib.import_module("logging")
     handler, root = logging.Handler(), logging.getLogger()
-    handler.emit = lambda r: records.append(("log", (r.name, r.levelno, r.getMessage())))
+    usual = {*vars(logging.makeLogRecord({})), "message", "asctime"}
+
+    def emit(r: Any) -> None:
+        # The text as it is now: arguments may change.
+        trace = logging.Formatter().formatException(r.exc_info) if r.exc_info else None
+        error = r.exc_info[1] if r.exc_info else None
+        extra = {name: value for name, value in vars(r).items() if name not in usual}
+        shown = (r.getMessage(), r.msg, r.args, r.funcName, error, trace, extra)
+        records.append(("log", (r.name, r.levelno, *shown)))
+
+    handler.emit = emit
     before = root.level
     root.addHandler(handler)
     root.setLevel(1)
@@ -170,12 +180,27 @@ def repeat(kind: str, record: Any) -> None:
     match kind, record:
         case "stdout" | "stderr", str(text):
             getattr(sys, kind).write(text)
-        case "log", (str(name), int(level), str(text)):
-            importlib.import_module("logging").getLogger(name).log(level, "%s", text)
+        case "log", (str(name), int(level), str(text), *shown):
+            _log(importlib.import_module("logging").getLogger(name), level, text, *shown)
         case "warning", (type() as category, str(text)) if issubclass(category, Warning):
             importlib.import_module("warnings").warn(text, category, stacklevel=2)
         case _:
             raise ValueError(f"{kind!r:.80}: nothing that could be repeated")
+
+
+def _log(logger: Any, level: int, text: str, message: Any, arguments: Any, *shown: Any) -> None:
+    """Log what the candidate did: with its text, whatever the message and its arguments are."""
+    function, error, trace, extra = shown
+    if not logger.isEnabledFor(level):
+        return
+    given = (arguments,) if isinstance(arguments, dict) else arguments
+    caught = (type(error), error, None) if isinstance(error, BaseException) else None
+    place = ("candidate.py", 0, message, given, caught, function, extra)
+    record = logger.makeRecord(logger.name, level, *place)
+    record.getMessage = lambda: text
+    if type(trace) is str:
+        record.exc_text = trace
+    logger.handle(record)
 
 
 def _record(printed: list[tuple[str, Any]], stream: str, text: io.StringIO) -> None:

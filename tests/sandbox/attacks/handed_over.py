@@ -458,3 +458,45 @@ right(
     "def area(shape):\n    return shape.side * shape.side\n",
     "from unittest.mock import MagicMock, PropertyMock\nfrom solution import area\n\ndef test_area():\n    shape = MagicMock()\n    type(shape).side = PropertyMock(return_value=3)\n    assert area(shape) == 9\n",
 )
+
+# --- log records ---
+
+LOGS = """
+import logging
+log = logging.getLogger("app")
+def load(path, rows):
+    log.warning("no %s in %d", path, len(rows), extra={"user": "ann"})
+    log.info("rows: %s", rows)
+    rows.append(4)
+    try:
+        return rows[path]
+    except TypeError:
+        log.exception("failed")
+"""
+for name, lie in {
+    "another level": ("log.warning", "log.error"),
+    "other arguments": ("len(rows), extra", "3, extra"),
+    "no attribute": (', extra={"user": "ann"}', ""),
+    "no exception": ("log.exception", "log.error"),
+}.items():
+    forged(
+        f"log records with {name}",
+        LOGS.replace(*lie),
+        LOGS,
+        """
+        import unittest
+        from solution import load
+
+        class TestLoad(unittest.TestCase):
+            def test_records(self):
+                with self.assertLogs("app", level="INFO") as logs:
+                    load("a", [1, 2])
+                first, second, third = logs.records
+                self.assertEqual(logs.output[:2], ["WARNING:app:no a in 2", "INFO:app:rows: [1, 2]"])
+                self.assertEqual((first.msg, first.args, first.user), ("no %s in %d", ("a", 2), "ann"))
+                self.assertEqual((first.funcName, first.levelname), ("load", "WARNING"))
+                self.assertEqual(second.getMessage(), "rows: [1, 2]")
+                self.assertIs(third.exc_info[0], TypeError)
+                self.assertIn("Traceback", logs.output[2])
+        """,
+    )
