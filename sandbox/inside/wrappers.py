@@ -82,9 +82,11 @@ class Wrappers:
         function = None
         if self._wraps and is_stand_in(wrapper):
             function = self._wraps.get(inner(wrapper).number)
-        if function is None:
+        arguments = None if function is None else _bound(function, given, named)
+        # `unsubscribe()` calls no function that needs an argument.
+        if function is None or (arguments is None and not (given or named)):
             return _nothing
-        call = _Call(function, _bound(function, given, named))
+        call = _Call(function, arguments)
         self._owed.append(call)
         return functools.partial(self._remove, call)
 
@@ -165,10 +167,14 @@ def _same(one: Any, other: Any) -> bool:
     """Whether two arguments are one, or equal data."""
     if one is other:
         return True
-    if type(one) is not type(other) or is_stand_in(one):
+    if is_stand_in(one) or is_stand_in(other):
+        return False
+    if isinstance(one, tuple) and isinstance(other, tuple):  # a named one has another class here
+        return len(one) == len(other) and all(map(_same, one, other))
+    if type(one) is not type(other):
         return False
     if isinstance(one, dict):
         return len(one) == len(other) and all(n in other and _same(one[n], other[n]) for n in one)
-    if isinstance(one, (list, tuple)):
+    if isinstance(one, list):
         return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)
+    return bool(one == other) or (one != one and other != other)  # nan

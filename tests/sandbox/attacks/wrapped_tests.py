@@ -494,3 +494,24 @@ right(
         assert [length(text) for text in ("a", "bc", "")] == [1, 2, 0]
     """,
 )
+right(
+    "a callback that asserts, and what ends it",
+    "class Bus:\n    def __init__(self):\n        self.listeners = []\n    def on(self, listener):\n        self.listeners.append(listener)\n        return lambda: self.listeners.remove(listener)\n    def send(self, *given):\n        for listener in [*self.listeners]:\n            listener(*given)\n",
+    """
+    import collections
+    from solution import Bus
+
+    def test_bus():
+        bus, seen = Bus(), []
+        Point = collections.namedtuple("Point", "x y")
+        def listen(point, scale=1.0):
+            assert isinstance(point, tuple) and scale in (1.0, 2.0)
+            seen.append(point[0] * scale)
+        stop = bus.on(listen)
+        bus.send(Point(3, [4]))
+        bus.send((5, float("nan")), 2.0)
+        stop()
+        bus.send(Point(6, 7))
+        assert seen == [3, 10] and bus.listeners == []
+    """,
+)
