@@ -167,14 +167,10 @@ def _same(one: Any, other: Any) -> bool:
     """Whether two arguments are one, or equal data."""
     if one is other:
         return True
-    if is_stand_in(one) or is_stand_in(other):
-        return False
-    if isinstance(one, tuple) and isinstance(other, tuple):  # a named one has another class here
-        return len(one) == len(other) and all(map(_same, one, other))
-    if type(one) is not type(other):
+    if type(one) is not type(other) or is_stand_in(one):
         return False
     if isinstance(one, dict):
         return len(one) == len(other) and all(n in other and _same(one[n], other[n]) for n in one)
-    if isinstance(one, list):
+    if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(_same, one, other))
     return bool(one == other) or (one != one and other != other)  # nan
