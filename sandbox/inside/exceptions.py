@@ -84,9 +84,10 @@ def _repr(error: BaseException) -> str:
 
 
 def _set(error: BaseException, name: str, value: Any) -> None:
-    BaseException.__setattr__(error, name, value)
     if name[:1] != "_" and (known := original(error)) is not None:
         ask(known, "set", name, value)
+        value = ask(known, "get", name)  # a property may have made another one
+    BaseException.__setattr__(error, name, value)
 
 
 _SPECIAL = {"__eq__": _eq, "__hash__": _hash, "__repr__": _repr, "__setattr__": _set}

@@ -409,3 +409,31 @@ right(
             assert error.__suppress_context__ and error.__cause__ is None
     """,
 )
+right(
+    "an attribute of an exception that is a property",
+    """
+    class Late(Exception):
+        def __init__(self, minutes):
+            super().__init__(minutes)
+            self._seconds = 60 * minutes
+        @property
+        def seconds(self):
+            return self._seconds
+        @seconds.setter
+        def seconds(self, value):
+            self._seconds = round(value)
+    def wait(minutes):
+        raise Late(minutes)
+    """,
+    """
+    from solution import wait
+
+    def test_late():
+        try:
+            wait(2)
+        except Exception as error:
+            assert error.seconds == 120
+            error.seconds = 59.7
+            assert error.seconds == 60
+    """,
+)
