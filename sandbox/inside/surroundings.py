@@ -197,10 +197,11 @@ def _log(logger: Any, level: int, text: str, message: Any, arguments: Any, *show
     caught = (type(error), error, None) if isinstance(error, BaseException) else None
     place = ("candidate.py", 0, message, given, caught, function, extra)
     record = logger.makeRecord(logger.name, level, *place)
-    record.getMessage = lambda: text
     if type(trace) is str:
         record.exc_text = trace
+    record.getMessage = lambda: text  # which handlers write; later it is made of the arguments
     logger.handle(record)
+    del record.getMessage
 
 
 def _record(printed: list[tuple[str, Any]], stream: str, text: io.StringIO) -> None:

@@ -495,7 +495,7 @@ for name, lie in {
                 self.assertEqual(logs.output[:2], ["WARNING:app:no a in 2", "INFO:app:rows: [1, 2]"])
                 self.assertEqual((first.msg, first.args, first.user), ("no %s in %d", ("a", 2), "ann"))
                 self.assertEqual((first.funcName, first.levelname), ("load", "WARNING"))
-                self.assertEqual(second.getMessage(), "rows: [1, 2]")
+                self.assertEqual(second.getMessage(), "rows: [1, 2, 4]")
                 self.assertIs(third.exc_info[0], TypeError)
                 self.assertIn("Traceback", logs.output[2])
         """,
