@@ -60,7 +60,7 @@ class Wrappers:
         """A call with these arguments has returned `found`: maybe a wrapper of one of them."""
         if not any(isinstance(item, _FUNCTIONS) for item in given):
             return
-        functions = [item for item in given if callable(item)]
+        functions = [item for item in given if callable(item) and not _is_error(item)]
         function = functions[0]
         itself = isinstance(found, _FUNCTIONS) and found == function
         if len(functions) > 1 or itself or not self._proves(function):
@@ -151,6 +151,11 @@ def _asserts(function: Any, others: Sequence[Any]) -> bool:
 
 def _nothing() -> None:
     pass
+
+
+def _is_error(item: object) -> bool:
+    """Whether an item is a class of exceptions, as `retry(function, KeyError)` gets."""
+    return isinstance(item, type) and issubclass(item, BaseException)
 
 
 def _bound(function: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:

@@ -387,16 +387,20 @@ for name, lie, test in (
     ("a method", "return lambda *a: None", "    @wrap\n    def verify(self, n):\n        self.assertEqual(f(n), n * n)\n    def test_g(self):\n        self.verify(3)\n"),
     ("a method, by a descriptor", "return Empty()", "    @wrap\n    def verify(self, n):\n        self.assertEqual(f(n), n * n)\n    def test_g(self):\n        self.verify(3)\n"),
     ("a bound method", "return lambda *a: None", "    def verify(self, n):\n        self.assertEqual(f(n), n * n)\n    def test_g(self):\n        wrap(self.verify)(3)\n"),
+    ("one beside a class of errors", "return lambda *a: None", "def verify(n):\n    assert f(n) == n * n\ndef test_g():\n    wrap(verify, ValueError)(3)\n"),
     ("a lambda", "return lambda *a: None", "    def test_g(self):\n        wrap(lambda n: self.assertEqual(f(n), n * n))(3)\n"),
     ("a coroutine", "return later", "@wrap\nasync def verify(n):\n    assert f(n) == n * n\ndef test_g():\n    asyncio.run(verify(3))\n"),
     ("a generator that it does not start", "return lambda *a: [test(*a)] and ()", "@wrap\ndef verify(n):\n    yield f(n)\n    assert f(n) == n * n\ndef test_g():\n    list(verify(3))\n"),
 ):  # fmt: skip
     left_out(
         f"left out, {name}",
-        f"async def later(*a):\n    pass\nclass Quiet:\n    def __init__(self, test):\n        self.test = test\n    def __call__(self, n):\n        try:\n            self.test(n)\n        except ValueError:\n            pass\nclass Empty:\n    def __get__(self, item, kind=None):\n        return lambda *a: None\ndef wrap(test):\n    {lie}\ndef f(x):\n    {'if x:' if 'Quiet' in lie else 'return 0'}\n        {'raise ValueError' if 'Quiet' in lie else ''}\n    return 0\n".replace(
+        f"async def later(*a):\n    pass\nclass Quiet:\n    def __init__(self, test):\n        self.test = test\n    def __call__(self, n):\n        try:\n            self.test(n)\n        except ValueError:\n            pass\nclass Empty:\n    def __get__(self, item, kind=None):\n        return lambda *a: None\ndef wrap(test, *errors):\n    {lie}\ndef f(x):\n    {'if x:' if 'Quiet' in lie else 'return 0'}\n        {'raise ValueError' if 'Quiet' in lie else ''}\n    return 0\n".replace(
             "    return 0\n        \n", "    return 0\n"
         ),
-        WRAPS + SQUARE,
+        WRAPS.replace("*tests", "test, *errors").replace(
+            "tests[0] if len(tests) == 1 else tests", "test"
+        )
+        + SQUARE,
         HELPED.format(test=test),
     )
 right(
