@@ -328,7 +328,8 @@ def _check_values(table: RecordTable, label: Label) -> None:
         raise BadInputError(
             f"{unknown.size} of {counted(len(table), 'record')} "
             f"{plural(unknown.size, 'has', 'have')} no {label!r} label, the first is "
-            f"id={table.ids[unknown[0]]!r}: a replay needs all of them"
+            f"id={table.ids[unknown[0]]!r}: a replay needs all of them; `gatekeeper compare` "
+            "estimates from those that there are"
         )
     if np.isnan(table.cost).any():
         first = int(np.flatnonzero(np.isnan(table.cost))[0])
