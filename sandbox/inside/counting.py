@@ -44,8 +44,8 @@ class Count:
     bodies
         For each test function that the candidate may get: whether its body ran to its end the last
         time. A decorator may call it often, but must call it.
-    frames
-        Of coroutines and generators that reached one.
+    frames, outer
+        Of coroutines and generators that reached one, themselves, or in what they called.
     """
 
     def __init__(self) -> None:
@@ -53,6 +53,7 @@ class Count:
         self.bodies: dict[str, bool] = {}
         # Not their ids, which later ones could have again.
         self.frames: set[types.FrameType] = set()
+        self.outer: set[types.FrameType] = set()
         self._wrapped: set[str] = set()  # those that a decorator of the candidate's gets
         self._failed: BaseException | None = None
 
@@ -61,6 +62,11 @@ class Count:
         frame = sys._getframe(1)
         if frame.f_code.co_flags & _LATER:
             self.frames.add(frame)
+        caller: types.FrameType | None = frame
+        while caller is not None:
+            if caller.f_code.co_flags & _LATER:
+                self.outer.add(caller)
+            caller = caller.f_back
 
     def body(self, function: Any) -> Any:
         """The test, which a decorator of the candidate's gets, wrapped as `seen` does."""

@@ -285,7 +285,7 @@ def judge(
             raise AssertionError(_NEVER) if peer.answered else _NotHereError(_NEVER)
         if not peer.evidence:
             raise AssertionError(_NOTHING)
-        if name := peer.wrappers.left_out(count.frames):
+        if name := peer.wrappers.left_out(count.outer):
             raise _NotHereError(f"{name}: it asserts, and the candidate's wrapper left it out")
         send(b"P", "")
         send(b"D", "")

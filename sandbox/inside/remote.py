@@ -109,6 +109,8 @@ class JudgePeer(Peer):
             found = super().ask(operation, *arguments, **keywords)
             if operation == "descriptor_get":
                 self.wrappers.bound(arguments[0], found)
+            elif operation == "get":
+                self.wrappers.got(arguments[0], found)
         # A constant may be the answer.
         self.answered += not (is_stand_in(found) and callable(found))
         if not self.evidence and operation not in _OPINIONS:
@@ -120,13 +122,14 @@ class JudgePeer(Peer):
 
     def _call(self, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
         """The result of a call, which may be one of a wrapper, or make one."""
-        raised = self.wrappers.called(target, arguments, keywords)
+        after = self.wrappers.called(target, arguments, keywords)
         try:
             found = super().ask("call", target, *arguments, **keywords)
         except Exception:
-            raised()
+            after()
             raise
-        self.wrappers.made([*arguments, *keywords.values()], found)
+        after(found)
+        self.wrappers.made(target, [*arguments, *keywords.values()], found)
         return found
 
     def length(self, item: Any) -> int:
@@ -187,7 +190,7 @@ class JudgePeer(Peer):
             return type(item).__name__, *shown, self.export(item), text
         if isinstance(item, type) and issubclass(item, BaseException):
             return type(item).__name__, self.exception_chain(item)
-        if isinstance(item, types.FunctionType | types.MethodType):
+        if issubclass(type(item), types.FunctionType | types.MethodType):  # not a mock of one
             self.handed.add(getattr(item, "__qualname__", ""))
             return type(item).__name__, facts.function_facts(item, self._annotation)
         if isinstance(item, type) and any("Test" in base.__name__ for base in item.__mro__):
@@ -251,9 +254,11 @@ class JudgePeer(Peer):
         kept = operation in WRITES and is_private(arguments[0])
         if kept and not self.guard.attaches(operation, target, *arguments):
             return None
-        made = operations[operation](target, *arguments, **keywords)
-        if operation == "call":
-            self.wrappers.ended(target, arguments, keywords, made)
+        if operation != "call":
+            return operations[operation](target, *arguments, **keywords)
+        with self.wrappers.running(target, arguments, keywords) as ended:
+            made = operations[operation](target, *arguments, **keywords)
+            ended(made)
         return made
 
     @functools.cached_property

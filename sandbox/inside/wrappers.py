@@ -11,7 +11,7 @@ import contextlib
 import functools
 import inspect
 import types
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.assertions import proves
@@ -20,7 +20,14 @@ from gatekeeper.sandbox.inside.nodes import FUNCTIONS, walk
 
 __all__ = ["Wrappers"]
 
-_FUNCTIONS = (types.FunctionType, types.MethodType)
+_HOLDERS: dict[type, str] = {  # what holds a function -> the attribute that is the function
+    types.MethodType: "__func__",
+    staticmethod: "__func__",
+    classmethod: "__func__",
+    functools.partial: "func",
+    type(functools.lru_cache(len)): "__wrapped__",
+}
+_KINDS = {types.FunctionType, *_HOLDERS}
 _FRAMES = {  # what runs the body of a function later -> the name of its frame
     types.GeneratorType: "gi_frame",
     types.CoroutineType: "cr_frame",
@@ -31,10 +38,14 @@ _FRAMES = {  # what runs the body of a function later -> the name of its frame
 class _Call:
     """A call of a wrapper: the function, and the arguments that it must get, if known."""
 
-    __slots__ = ("arguments", "function")
+    __slots__ = ("arguments", "function", "running")
 
     def __init__(self, function: Any, arguments: Any) -> None:
-        self.function, self.arguments = function, arguments
+        self.function = function
+        self.arguments = None
+        with contextlib.suppress(RecursionError):
+            self.arguments = _copied(arguments)
+        self.running = False
 
     def takes(self, arguments: Any) -> bool:
         return self.arguments is None or _same(self.arguments, arguments)
@@ -51,74 +62,138 @@ class Wrappers:
 
     def __init__(self, programs: Sequence[str]) -> None:
         self._programs = programs
-        self._wraps: dict[int, Any] = {}  # functions, by the numbers of their wrappers
-        self._ended: dict[Any, None] = {}  # functions that have run to their end
+        # Functions, by the numbers of their wrappers; and whether these got nothing else to call.
+        self._wraps: dict[int, tuple[Any, bool]] = {}
+        self._owners: dict[int, int] = {}  # of methods, by their numbers
+        self._ended: dict[int, Any] = {}  # functions that have run to their end, by id
         self._owed: list[_Call] = []  # calls of wrappers that have not run their function
         self._frames: list[types.FrameType] = []  # which must come to an assertion
 
-    def made(self, given: Sequence[Any], found: Any) -> None:
-        """A call with these arguments has returned `found`: maybe a wrapper of one of them."""
-        if not any(isinstance(item, _FUNCTIONS) for item in given):
-            return
+    def got(self, item: Any, found: Any) -> None:
+        """An attribute of an item is `found`, which may be a method."""
+        if is_stand_in(item) and is_stand_in(found):
+            self._owners[inner(found).number] = inner(item).number
+
+    def made(self, target: Any, given: Sequence[Any], found: Any) -> None:
+        """A call of `target` has returned `found`: maybe a wrapper of the first argument.
+
+        What follows the first may be called only sometimes, such as a handler of errors. A method
+        that returns its own object, as `add(step).add(step)` does, made no wrapper.
+        """
         functions = [item for item in given if callable(item) and not _is_error(item)]
+        if not functions:
+            return
         function = functions[0]
-        itself = isinstance(found, _FUNCTIONS) and found == function
-        if len(functions) > 1 or itself or not self._proves(function):
+        if is_stand_in(function):  # itself a wrapper, of which this is another one
+            function, _ = self._wraps.get(inner(function).number, (None, False))
+        if function is None or _are_one(found, functions[0]) or not self._proves(function):
             return
         if is_stand_in(found):
-            self._wraps[inner(found).number] = function
-        elif callable(found) and function not in self._ended:  # in the place of the function
-            self._owed.append(_Call(function, None))
+            number = inner(found).number
+            if not is_stand_in(target) or self._owners.get(inner(target).number) != number:
+                self._wraps[number] = function, len(functions) == 1
+        elif callable(found) and (len(given) == 1 or id(function) not in self._ended):
+            self._owed.append(_Call(function, None))  # it is in the place of the function
 
     def bound(self, wrapper: Any, found: Any) -> None:
-        """A descriptor has returned `found`, as a wrapper becomes a method."""
-        if is_stand_in(found) and (function := self._wraps.get(inner(wrapper).number)) is not None:
-            self._wraps[inner(found).number] = function
+        """A descriptor has returned `found`: a wrapper becomes a method, or gives its value."""
+        if not is_stand_in(wrapper) or (known := self._wraps.get(inner(wrapper).number)) is None:
+            return
+        if is_stand_in(found):
+            self._wraps[inner(found).number] = known
+        elif id(known[0]) not in self._ended:
+            self._owed.append(_Call(known[0], None))
 
     def called(
         self, wrapper: Any, given: Sequence[Any], named: Mapping[str, Any]
-    ) -> Callable[[], None]:
-        """The tests call a wrapper, or anything else; what to do if that raises an exception."""
-        function = None
-        if self._wraps and is_stand_in(wrapper):
-            function = self._wraps.get(inner(wrapper).number)
+    ) -> Callable[..., None]:
+        """The tests call a wrapper, or anything else.
+
+        Returns what to do if that raises an exception, or, with its result, if it returns.
+        """
+        if not self._wraps or not is_stand_in(wrapper):
+            return _nothing
+        function, alone = self._wraps.get(inner(wrapper).number, (None, False))
         arguments = None if function is None else _bound(function, given, named)
         # `unsubscribe()` calls no function that needs an argument.
         if function is None or (arguments is None and not (given or named)):
             return _nothing
-        call = _Call(function, arguments)
+        call = _Call(function, arguments if alone else None)
         self._owed.append(call)
-        return functools.partial(self._remove, call)
+        return functools.partial(self._after, call, given)
+
+    def _after(self, call: _Call, given: Sequence[Any], *results: Any) -> None:
+        """A call of a wrapper has raised an exception, or returned a result."""
+        kind = call.function
+        right = not results or (isinstance(kind, type) and issubclass(type(results[0]), kind))
+        # `before(hook)(function)` calls no hook.
+        decorates = [type(item) for item in given] == [types.FunctionType]
+        if right or (decorates and is_stand_in(results[0]) and callable(results[0])):
+            self._remove(call)
 
     def _remove(self, call: _Call) -> None:
         with contextlib.suppress(ValueError):
             self._owed.remove(call)
 
-    def ended(self, target: Any, given: Sequence[Any], named: Mapping[str, Any], made: Any) -> None:
-        """The candidate has called a function of the tests, and it has returned `made`."""
-        if not isinstance(target, _FUNCTIONS):
-            return
-        self._ended[target] = None
-        arguments = _bound(target, given, named) if self._owed else None
-        for call in self._owed:
-            if call.function == target and call.takes(arguments):
+    @contextlib.contextmanager
+    def running(
+        self, target: Any, given: Sequence[Any], named: Mapping[str, Any]
+    ) -> Iterator[Callable[[Any], None]]:
+        """The candidate calls an object of the tests; yields what takes the result.
+
+        The arguments count as they are before, as a function may change them.
+        """
+        matching = [c for c in self._owed if not c.running and _are_one(c.function, target)]
+        arguments = _bound(target, given, named) if matching else None
+        call = next((c for c in matching if c.takes(arguments)), None)
+        if call is not None:
+            call.running = True
+
+        def ended(made: Any) -> None:
+            self._ended[id(target)] = target
+            if call is not None:
                 self._remove(call)
                 if (frame := _FRAMES.get(type(made))) is not None:
                     self._frames.append(getattr(made, frame))
-                return
+
+        try:
+            yield ended
+        finally:
+            if call is not None:
+                call.running = False
 
     def left_out(self, reached: Collection[types.FrameType]) -> str:
         """The name of a function that a wrapper has left out; empty if there is none.
 
         `reached` are the frames that came to an assertion.
         """
-        names = [str(call.function.__qualname__) for call in self._owed]
+        functions = [call.function for call in self._owed]
+        names = [str(getattr(f, "__qualname__", type(f).__qualname__)) for f in functions]
         names += [frame.f_code.co_name for frame in self._frames if frame not in reached]
         return next(iter(names), "")
 
-    def _proves(self, function: Any) -> bool:
-        code = getattr(inspect.unwrap(function), "__code__", None)
-        return code is not None and (code.co_name, code.co_firstlineno) in self._proving
+    def _proves(self, item: Any) -> bool:
+        """Whether a call of an object of the tests asserts something, itself or by what it holds.
+
+        A class does if any of its methods does.
+        """
+        todo, seen = [item], set[int]()
+        while todo:
+            part = todo.pop()
+            if id(part) in seen or is_stand_in(part):
+                continue
+            seen.add(id(part))
+            if isinstance(part, type):
+                todo += [m for m in vars(part).values() if type(m) in _KINDS]
+            elif type(part) is types.FunctionType:
+                if (part.__code__.co_name, part.__code__.co_firstlineno) in self._proving:
+                    return True
+                todo += _held(part)
+            elif (name := _HOLDERS.get(type(part))) is not None:
+                todo.append(getattr(part, name))
+            else:
+                todo += [vars(kind).get("__call__") for kind in type(part).__mro__]
+        return False
 
     @functools.cached_property
     def _proving(self) -> set[tuple[str, int]]:
@@ -149,8 +224,30 @@ def _asserts(function: Any, others: Sequence[Any]) -> bool:
     )
 
 
-def _nothing() -> None:
+def _are_one(one: Any, other: Any) -> bool:
+    """Whether two objects are one; a method is a new object whenever it is looked up."""
+    return one is other or (type(one) is type(other) is types.MethodType and bool(one == other))
+
+
+def _nothing(*_: Any) -> None:
     pass
+
+
+def _held(function: Any) -> Iterator[Any]:
+    """The functions that a function of the tests has in its closure, such as one that it wraps."""
+    for cell in getattr(function, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # it is empty
+            if type(cell.cell_contents) in _KINDS:
+                yield cell.cell_contents
+
+
+def _copied(item: Any) -> Any:
+    """An item with copies of its lists, dicts and sets, which may change."""
+    if type(item) is dict:
+        return {name: _copied(value) for name, value in item.items()}
+    if type(item) in (list, tuple):
+        return type(item)(map(_copied, item))
+    return set(item) if type(item) is set else item
 
 
 def _is_error(item: object) -> bool:
@@ -178,4 +275,7 @@ def _same(one: Any, other: Any) -> bool:
         return len(one) == len(other) and all(n in other and _same(one[n], other[n]) for n in one)
     if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other) or (one != one and other != other)  # nan
+    try:
+        return bool(one == other) or bool(one != one and other != other)  # nan
+    except ValueError:  # two arrays
+        return False

@@ -35,6 +35,7 @@ from attacks.shared_lists import SHARED_LISTS
 from attacks.skipped_tests import SKIPPED_TESTS
 from attacks.threads import THREADS
 from attacks.unlabelled import UNLABELLED
+from attacks.wrapped_helpers import WRAPPED_HELPERS
 from attacks.wrapped_tests import WRAPPED_TESTS
 
 __all__ = ["PROGRAMS", "Program"]
@@ -43,6 +44,14 @@ PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
     *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
     *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *THREADS, *COROUTINES, *ERRORS, *HANDED_OVER),
-    *(*WRAPPED_TESTS, *SKIPPED_TESTS, *CAUGHT_ASSERTIONS, *ITERATION, *KINDS, *COPIES),
+    *(
+        *WRAPPED_TESTS,
+        *WRAPPED_HELPERS,
+        *SKIPPED_TESTS,
+        *CAUGHT_ASSERTIONS,
+        *ITERATION,
+        *KINDS,
+        *COPIES,
+    ),
     *(*DESCRIPTORS, *ENDINGS, *UNLABELLED, *RUNS, *SHARED_LISTS),
 )
