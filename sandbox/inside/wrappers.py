@@ -7,6 +7,7 @@ cache has, so this is no failure: there is no verdict.
 from __future__ import annotations
 
 import ast
+import collections
 import contextlib
 import functools
 import inspect
@@ -17,6 +18,7 @@ from typing import Any
 from gatekeeper.sandbox.inside.assertions import proves
 from gatekeeper.sandbox.inside.kinds import inner, is_stand_in
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, walk
+from gatekeeper.sandbox.inside.places import is_placed
 
 __all__ = ["Wrappers"]
 
@@ -48,7 +50,7 @@ class _Call:
         self.running = False
 
     def takes(self, arguments: Any) -> bool:
-        return self.arguments is None or _same(self.arguments, arguments)
+        return self.arguments is None or _same(self.arguments, _copied(arguments))
 
 
 class Wrappers:
@@ -80,7 +82,8 @@ class Wrappers:
         What follows the first may be called only sometimes, such as a handler of errors. A method
         that returns its own object, as `add(step).add(step)` does, made no wrapper.
         """
-        functions = [item for item in given if callable(item) and not _is_error(item)]
+        called = [item for item in given if callable(item) or type(item) in _KINDS]
+        functions = [item for item in called if not _is_error(item)]
         if not functions:
             return
         function = functions[0]
@@ -242,12 +245,19 @@ def _held(function: Any) -> Iterator[Any]:
 
 
 def _copied(item: Any) -> Any:
-    """An item with copies of its lists, dicts and sets, which may change."""
-    if type(item) is dict:
-        return {name: _copied(value) for name, value in item.items()}
-    if type(item) in (list, tuple):
-        return type(item)(map(_copied, item))
-    return set(item) if type(item) is set else item
+    """What an item is now: its kind and a copy of its contents, where these may change."""
+    kind = type(item)
+    if issubclass(kind, tuple):
+        return tuple(map(_copied, tuple.__iter__(item)))
+    if not is_placed(item):
+        return item
+    if issubclass(kind, dict):
+        return kind, {name: _copied(value) for name, value in item.items()}
+    if kind in (list, collections.deque):
+        return kind, tuple(map(_copied, item))
+    if kind in (set, bytearray):
+        return kind, item.copy()
+    return kind, (item.shape, item.dtype, item.tobytes())
 
 
 def _is_error(item: object) -> bool:
@@ -271,11 +281,8 @@ def _same(one: Any, other: Any) -> bool:
         return True
     if type(one) is not type(other) or is_stand_in(one):
         return False
-    if isinstance(one, dict):
+    if type(one) is dict:
         return len(one) == len(other) and all(n in other and _same(one[n], other[n]) for n in one)
-    if isinstance(one, (list, tuple)):
+    if type(one) is tuple:
         return len(one) == len(other) and all(map(_same, one, other))
-    try:
-        return bool(one == other) or bool(one != one and other != other)  # nan
-    except ValueError:  # two arrays
-        return False
+    return bool(one == other) or (one != one and other != other)  # nan

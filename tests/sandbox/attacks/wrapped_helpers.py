@@ -22,6 +22,7 @@ for name, lie, test in (
     ("an object that is called", DROPS, "class Verify:\n    def __call__(self, n):\n        assert f(n) == n * n\nverify = wrap(Verify())\n"),
     ("one within another of the tests", DROPS, f"def again(test):\n    return lambda n: test(n)\n@wrap\n@again\n{VERIFY}"),
     ("a static method", DROPS, "class Checks:\n    @wrap\n    @staticmethod\n    def verify(n):\n        assert f(n) == n * n\nverify = Checks.verify\n"),
+    ("a class method", "def wrap(test):\n    return lambda *a: None\n", "class Checks:\n    @wrap\n    @classmethod\n    def verify(cls, n):\n        assert f(n) == n * n\nverify = Checks().verify\n"),
     ("a method of a decorated class", "class Checks:\n    def verify(self, n):\n        pass\ndef wrap(kind):\n    return lambda: Checks()\n", "@wrap\nclass Checks:\n    def verify(self, n):\n        assert f(n) == n * n\ndef verify(n):\n    Checks().verify(n)\n"),
     ("a value of a descriptor", "class wrap:\n    def __init__(self, test):\n        pass\n    def __get__(self, item, kind=None):\n        return None\n", "class Checks:\n    @wrap\n    def value(self):\n        assert f(3) == 9\ndef verify(n):\n    assert Checks().value is None\n"),
     ("one wrapped twice, by the first", "def wrap(test):\n    return lambda n: test(0)\n", f"@wrap\n@wrap\n{VERIFY}"),
@@ -32,24 +33,19 @@ for name, lie, test in (
     if "descriptor" in name:
         honest = "wrap = property\n"
     left_out(f"left out, {name}", lie + ZERO, honest + SQUARE, TEST + test + CALL)
-left_out(
-    "left out, one whose list is emptied before it runs",
-    "def wrap(test):\n    def run(rows):\n        rows.clear()\n        test(rows)\n    return run\ndef f(rows):\n    return []\n",
-    "def wrap(test):\n    return lambda rows: test(rows)\ndef f(rows):\n    return sorted(rows)\n",
-    """
-    from solution import f, wrap
-
-    @wrap
-    def verify(rows):
-        assert f(rows) == sorted(rows)
-        rows.append(0)
-
-    def test_f():
-        rows = [3, 1, 2]
-        verify(rows)
-        assert f([]) == [] and rows[-1:] in ([], [0])
-    """,
-)
+for name, rows in {
+    "list": "[3, 1, 2]",
+    "deque": "deque([3, 1, 2])",
+    "set": "{3, 1, 2}",
+    "dict": "{3: 0, 1: 0, 2: 0}",
+    "bytearray": "bytearray(b'bac')",
+}.items():
+    left_out(
+        f"left out, one whose {name} is emptied before it runs",
+        "def wrap(test):\n    def run(rows):\n        rows.clear()\n        test(rows)\n    return run\ndef f(rows):\n    return []\n",
+        "def wrap(test):\n    return lambda rows: test(rows)\ndef f(rows):\n    return sorted(rows)\n",
+        f"from collections import deque\nfrom solution import f, wrap\n\n@wrap\ndef verify(rows):\n    assert f([*rows]) == sorted(rows)\n    rows.clear()\n\ndef test_f():\n    verify({rows})\n    assert f([]) == []\n",
+    )
 right(
     "helpers that assert, and that are not run by every call",
     """
