@@ -128,7 +128,7 @@ class Guard:
     def _allows(self, operation: str, target: Any, name: str) -> bool:
         kind = target if isinstance(target, type) else type(target)
         if operation == "get" and name in self._NAMES:
-            return isinstance(target, types.FunctionType | type)
+            return isinstance(target, types.FunctionType | types.MethodType | type)
         own = kind.__module__ == self._module
         if name == "__dict__" and operation == "get" and own and kind is type(target):
             return True  # `attributes`, as `vars`, `dir` and `getattr` show it

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import socket
+import sys
 import types
 from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping
 from typing import Any
@@ -133,7 +134,13 @@ def _function(handle: Any, name: str, qualified: str, doc: Any, found: Any, awai
     def call(*arguments: Any, **keywords: Any) -> Any:
         while arguments and arguments[-1] is ...:  # a default, of which the signature has no more
             arguments = arguments[:-1]
-        return handle(*arguments, **{n: v for n, v in keywords.items() if v is not ...})
+        named = {n: v for n, v in keywords.items() if v is not ...}
+        if named.get("exc_info", qualified == "Logger.exception") is True and logs():
+            named["exc_info"] = sys.exc_info()[1] or True  # which is handled on this side
+        return handle(*arguments, **named)
+
+    def logs() -> bool:
+        return qualified.startswith("Logger.") and _ask(handle, "get", "__module__") == "logging"
 
     async def wait(*arguments: Any, **keywords: Any) -> Any:
         return await call(*arguments, **keywords)

@@ -37,6 +37,43 @@ right(
     """,
 )
 right(
+    "a logger that gets the exception which is handled",
+    """
+    def f(logger, x):
+        try:
+            return 1 / x
+        except ZeroDivisionError:
+            logger.exception("no %s", x)
+            logger.error("again", exc_info=True)
+            logger.info("at last")
+    """,
+    """
+    import logging, unittest
+    from solution import f
+
+    class TestLogger(unittest.TestCase):
+        def test_logger(self):
+            with self.assertLogs("here") as logs:
+                f(logging.getLogger("here"), 0)
+            first, second, third = logs.records
+            self.assertIs(first.exc_info[0], ZeroDivisionError)
+            self.assertEqual(str(second.exc_info[1]), "division by zero")
+            self.assertIsNone(third.exc_info)
+            self.assertIn("ZeroDivisionError", logs.output[0])
+            self.assertEqual(first.getMessage(), "no 0")
+        def test_own_class(self):
+            class Logger:
+                seen = []
+                def exception(self, text, value):
+                    self.seen.append(text % value)
+                def error(self, text, exc_info=False):
+                    self.seen.append(exc_info)
+                info = seen.append
+            f(Logger(), 0)
+            self.assertEqual(Logger.seen, ["no 0", True, "at last"])
+    """,
+)
+right(
     "collections that are changed in place",
     """
     def change(queue, counts, order, groups):
