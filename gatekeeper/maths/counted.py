@@ -22,7 +22,7 @@ _VERBS = frozenset(  # auxiliaries, and those in -s that need no object
         "is was are were am be been being isn't aren't wasn't has have had do does did will would "
         "can could shall should may might must cannot seems appears looks sounds feels fails works "
         "exceeds equals remains becomes gives makes gets contradicts violates satisfies divides "
-        "overcounts undercounts overestimates underestimates overshoots"
+        "overcounts undercounts overestimates underestimates overshoots leads lies misses needs"
     )
 )
 _CHANGING = _VERBS | frozenset(  # in every place
@@ -62,7 +62,7 @@ _SYMBOL = re.compile(r"[b-df-hj-np-tv-xz]+|bar|atm|mol|[km]?cal|au|[kmgt]?i?b|[k
 _OBJECTS = frozenset(  # which follow a verb, but no noun
     words_of(
         "the this these those it its my our your his her their them us one two both all any some "
-        "no everything something nothing"
+        "no everything something nothing nowhere short"
     )
 )
 _AFFIRMING = frozenset(
@@ -70,10 +70,22 @@ _AFFIRMING = frozenset(
 )
 # What is said of a number that is no answer, after a verb.
 _DOUBTS = (_CHANGING - _VERBS) | frozenset(
-    (*REJECTED, *words_of("impossible contradiction fail than close just estimate attempt try"))
+    (
+        *REJECTED,
+        *words_of(
+            "impossible contradiction fail than close just estimate attempt try hardly far partly "
+            "partially half twice double negative opposite multiplied divided doubled halved "
+            "subtracted naive tempting trap distractor doubtful questionable unlikely unproven "
+            "uncertain unclear checked verified proved proven ruled out another before part"
+        ),
+    )
 )
 _MISSED = re.compile(rf"\b(?:(?:over|under)[a-z]{{4,}}|{TENTATIVE})\b")
 _LINKS = frozenset(words_of("and that which who such so if when where because while since as for"))
+
+_LIMIT = re.compile(
+    r"(?:at (?:first|most|least)|only (?:when|if|for|in case)|provided|assuming|below zero)\b"
+)
 
 IsUnit = Callable[[str], bool]
 
@@ -112,6 +124,8 @@ def goes_on(phrase: str, is_unit: IsUnit) -> bool:
         return not (is_vague or _is_limit(words))
     at = _noun(words, is_unit)
     after = words[at + 1 :]
+    if _is_limit(words):
+        return False
     if at == len(words) or words[at] in _GRAMMAR:
         is_past = re.match("[a-z]{3,}ed ", f"{phrase} ") is not None  # 5 seemed right
         return not is_past and is_affirmed(words)
@@ -151,4 +165,5 @@ def _is_neutral(words: list[str]) -> bool:
 
 
 def _is_limit(words: list[str]) -> bool:
-    return words[:1] == ["at"] and words[1:2] in (["first"], ["most"], ["least"])
+    """Whether the words bound the answer, or say when it holds: "at most", "only if n is even"."""
+    return _LIMIT.match(" ".join(words)) is not None

@@ -76,7 +76,7 @@ _FORMULA_AFTER = re.compile(  # \boxed{5}<x, (\boxed{5},3), (\boxed{5})^2, \boxe
 _GAP = r"(?:[\s~$*{}]|\\[ ,;:!()\[\]]|\\(?:q?quad|text|mathrm|mbox|textbf)(?![a-z]))*"
 _OF_NUMBER = rf"and|or|to(?! {PRECISION})|out of|(?:more|less|fewer) than|times|over"
 _WORDS_AFTER = re.compile(  # \boxed{5} million, $\boxed{5}$ or more, \boxed{5} or $6$
-    rf"{_GAP}\(?(?:(?:(?:{MULTIPLES})s?|(?:{PARTS})s|{CHANGES}"
+    rf"{_GAP}\(?(?:(?:(?:{MULTIPLES}|lakh|crore|[mb]n|mil|k)s?|(?:{PARTS})s|{CHANGES}"
     rf"|and (?:an?|one|two|three|four|five)[- ](?:half|{PARTS})s?"
     rf"|(?:(?:more|less|fewer) than|times){_GAP}[b-z])\b"
     rf"|(?:{_OF_NUMBER})\b{_GAP}(?:[a-z]\s?=\s?)?-?(?:\d|\\[dt]?frac|\\sqrt|\\pi))",
@@ -106,7 +106,7 @@ _WRONG = (
     r"(?:right|correct|answer|solution|valid|possible))\b"
 )
 _REMARKED = re.compile(  # "\boxed{5} (too small)", "\boxed{5}. No, that is too small"
-    rf"(?:[ $*)\]\\({{}}:>–—-]|\\text)*(?:too [a-z]+|{'|'.join(REJECTED)}|[❌✗✘])"
+    rf"(?:[ $*)\]\\({{}}:>–—-]|\\text)*(?:too [a-z]+|{_WRONG}|[❌✗✘])"
     r"|[\s$*.)\]\\–—-]*(?:no(?:pe)?\s?[,.!:…–—-]"
     r"|(?:but |however,? )?(?:that|this|it)(?: is|'s| was) too )",
     re.IGNORECASE,
@@ -115,6 +115,9 @@ _RETRACTED = re.compile(  # "Wait, it should be 6", anywhere
     rf"\b(?:(?:that|this|it|above|answer)(?: is|'s| was| seems) {_WRONG}"
     r"|(?:wait|hmm+|actually|sorry|hold on)\s?[,.!:…–—-]"
     r"|scratch that|on second thought|correction:|oops"
+    r"|i(?:'m| am) not (?:sure|certain)|(?:that|this|it) (?:over|under)(?:counts|estimates|shoots)"
+    r"|(?:but|however,?) (?:we|i) (?:must|need to|have to|should) (?:also |still |then )?"
+    r"(?:subtract|add|divide|multiply|double|halve|exclude|remove|adjust)"
     r"|i (?:was wrong|made an? (?:\w+ )?(?:mistake|error))"
     r"|should (?:actually |really |instead )?(?:be|have been) [$\\]*-?\d)",
     re.IGNORECASE,

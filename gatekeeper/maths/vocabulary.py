@@ -161,7 +161,7 @@ DOUBTFUL |= frozenset(
         "than to through choose mod modulo or no double doubled twice thrice triple tripled "
         "halved half root power inverse reciprocal below minus plus over divided by hex "
         "hexadecimal binary octal dozen hundred thousand million quadrillion sin cos tan log ln "
-        "sqrt excluded impossible cannot fails unlikely itself "
+        "sqrt excluded impossible cannot fails unlikely itself mil grand "
         "a b c d e f i j n o p q r t u v w x y z"
     )
 )
