@@ -107,7 +107,7 @@ def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
     answer = boxes.content(text, joined)
     if not answer:
         return None
-    if is_retracted(text, joined[-1].end):
+    if is_retracted(text, joined[-1].end, answer):
         return Found(answer, RETRACTED)
     if boxes.is_part(text, joined):
         return Found(answer, "the box is a term of a formula, and may be a part of the answer")
@@ -140,7 +140,7 @@ def _after_cue(text: str) -> Found | None:
         return None
     if EXCLAIMED.match(answer):
         return Found(answer, "the mark after the number may be a factorial")
-    return Found(answer, RETRACTED if is_retracted(text, end + stop) else "")
+    return Found(answer, RETRACTED if is_retracted(text, end + stop, answer) else "")
 
 
 def _is_part(text: str, end: int) -> bool:

@@ -38,7 +38,8 @@ _RAISED_ORDINALS = {r"\text{st}", r"\text{nd}", r"\text{rd}", r"\text{th}"}
 _EXCLAIMED = re.compile(r"\\text\{[^{}]{2,}\}")
 _SPACE = re.compile(rf"\s+|~|\\(?:{'|'.join(map(re.escape, sorted(SPACING)))})")
 _LABEL = re.compile(
-    rf"(?i:(?!.*\b(?:not?|{'|'.join(REJECTED)}|{TENTATIVE}|except|without)\b))"
+    rf"(?i:(?!.*\b(?:not?|{'|'.join(REJECTED)}|{TENTATIVE}|except|without"
+    r"|half|twice|thrice|triple)\b))"
     r"\s*[A-Za-z][A-Za-z ]+:\s*"
 )
 _BRACKETED = re.compile(r"[(\[][^()\[\]]*[)\]]|\\\{[^{}]*\\\}")

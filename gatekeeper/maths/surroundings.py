@@ -123,6 +123,11 @@ _RETRACTED = re.compile(  # "Wait, it should be 6", anywhere
     re.IGNORECASE,
 )
 
+# "So the answer is 6": another whole number than the one before
+_RESTATED = re.compile(
+    r"\b(?:answer|final result) is:? ?[$*\\(]*(\d+)(?![\d/^%\\{]|[.,]\d)", re.IGNORECASE
+)
+
 
 def denial(text: str, start: int) -> re.Match[str] | None:
     r"""The denial right before a box; its first group is a sign such as \neq."""
@@ -209,11 +214,13 @@ def is_bracketed(text: str, start: int, end: int) -> bool:
     return bool(after) and is_opened and _is_formula(text[max(0, start - MAX_FORMULA) : start])
 
 
-def is_retracted(text: str, end: int) -> bool:
+def is_retracted(text: str, end: int, answer: str) -> bool:
     """Whether the text after an answer takes it back, as in "Wait, that is wrong"."""
     after = text[end : end + MAX_AFTERWARDS]
     if len(after) < SHORTEST_RETRACTION:
         return False
+    if answer.isdecimal() and any(other != answer for other in _RESTATED.findall(after)):
+        return True
     clause = _CLAUSE.match(after)
     if clause and not goes_on(clause[1], units.is_known):
         return True
