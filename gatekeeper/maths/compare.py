@@ -33,7 +33,7 @@ from gatekeeper.maths.readings import (
 )
 from gatekeeper.maths.scalars import ScalarComparer, Symbolic
 from gatekeeper.maths.structure import Kind, Node, read, split
-from gatekeeper.maths.words import date, same_date, same_items, says_in_words
+from gatekeeper.maths.words import date, is_in_sentence, same_date, same_items, says_in_words
 
 __all__ = ["MAX_PAIRS", "AnswerComparer"]
 
@@ -95,7 +95,7 @@ class AnswerComparer:
         """Whether the answers may be the same to somebody who reads them in another way."""
         if not answer.isascii() and _FOREIGN.search(answer) and not _FOREIGN.search(gold):
             return True
-        if says_in_words(gold, answer):
+        if says_in_words(gold, answer) or is_in_sentence(gold, answer):
             return True
         twice = says_twice(answer)
         if twice and all(exact.equal(gold, x) for x in twice):

@@ -73,7 +73,8 @@ _FORMULA_AFTER = re.compile(  # \boxed{5}<x, (\boxed{5},3), (\boxed{5})^2, \boxe
     rf"!|(?:\s|\\[,;:! ])*(?:{_RELATION}|[:;,&](?:\s|\\[,;:! ])*-?(?:\d|\\(?:[dt]?frac|sqrt|infty))"
     rf"|(?:\\right)?[)\]]\s?[\^!]|{_FACTOR}|{_SIGN}\s*(?:[\w(]|\\[a-zA-Z]+))"
 )
-_GAP = r"(?:[\s~$*{}]|\\[ ,;:!()\[\]]|\\(?:q?quad|text|mathrm|mbox|textbf)(?![a-z]))*"
+_SPACES = r"[ ~$*{}]|\\[ ,;:!()\[\]]|\\(?:q?quad|text|mathrm|mbox|textbf)(?![a-z])"
+_GAP = rf"(?:\s|{_SPACES})*"
 _OF_NUMBER = rf"and|or|to(?! {PRECISION})|out of|(?:more|less|fewer) than|times|over"
 _WORDS_AFTER = re.compile(  # \boxed{5} million, $\boxed{5}$ or more, \boxed{5} or $6$
     rf"{_GAP}\(?(?:(?:(?:{MULTIPLES}|lakh|crore|[mb]n|mil|k)s?|(?:{PARTS})s|{CHANGES}"
@@ -96,7 +97,7 @@ _WORDS = re.compile(  # a choice beside its value
     r"\\text|\A(?:\\math[a-z]+\{)?\(?[A-J]\)?\}?\Z"
 )
 _CLAUSE = re.compile(  # the words up to the next sign or number
-    rf"{_GAP.replace(chr(92) + 's', ' ')}([a-z][a-z'-]*(?: [a-z][a-z'-]*)*)"
+    rf"(?:{_SPACES})*([a-z][a-z'-]*(?: [a-z][a-z'-]*)*)"
 )
 _BY_CASES = re.compile(  # $5$ when n is even and $6$ when n is odd
     r"[\s$*)\]\\]*(when|if|for|where)\b[^.\n]{1,60}?\b(?:and|but|or) [$\\(]*-?\d[^.\n]{0,20}?\1\b"

@@ -9,11 +9,13 @@ from math import gcd
 
 from gatekeeper.maths import exact
 from gatekeeper.maths.numerals import roman
+from gatekeeper.maths.vocabulary import CHANGES, COUNTS, MULTIPLES, PARTS
 
 __all__ = [
     "Date",
     "date",
     "half_day_apart",
+    "is_in_sentence",
     "may_be_product",
     "same_date",
     "same_items",
@@ -44,6 +46,11 @@ _ENUMERATION = re.compile(r",\s*and\b|\band\b|[,;&]")
 _BRIEF = frozenset(("ye", "no", "true", "false", "neither"))  # each stands for a whole sentence
 _FILLER_WORDS = frozenset(("a", "an", "the"))
 _WORDED = re.compile(r"\\text\{[^{}]*[a-z]{3}")
+_SENTENCE = re.compile(  # 18 integers that are not divisible by 3
+    rf"(-?(?:\d+(?:\.\d+)?|\\frac\{{\d+\}}\{{\d+\}}))\\text\{{(?!(?:{CHANGES})\b)"
+    rf"(?!.*\b(?:(?:{MULTIPLES}|{PARTS}|half)s?|{'|'.join(COUNTS)}|but)\b)"
+    r"[a-z]+ [a-z]+ [a-z ,'-]+\}(?:[\w ,.']|\\text\{|\})*"
+)
 _RANGE = re.compile(r"\\(?:setminus|cup)(?![a-z])|[<>]|\\[lg]eq|\A[(\[].*,.*[)\]]\Z")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _MONTHS = frozenset((
@@ -142,6 +149,12 @@ def says_in_words(gold: str, answer: str) -> bool:
     if not _WORDED.search(answer) or r"\text" in gold or not _RANGE.search(gold):
         return False
     return sorted(_NUMBER.findall(gold)) == sorted(_NUMBER.findall(answer))
+
+
+def is_in_sentence(gold: str, answer: str) -> bool:
+    """Whether an answer is the number and words of which nobody knows what they say of it."""
+    found = _SENTENCE.fullmatch(answer)
+    return found is not None and exact.equal(gold, found[1]) is True
 
 
 def same_name(gold: str, answer: str) -> bool | None:
