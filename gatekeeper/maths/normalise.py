@@ -30,6 +30,7 @@ _KERN = re.compile(  # \kern-3pt, \mskip 3mu, \hspace{1em}: a space with its siz
 )
 _FACTORIAL = re.compile(r"(?<=\d)!=")  # 5!=120; but in x!=5 it means "is not"
 _DELIMITER = re.compile(r"(?<!\\)\$|(?<!\\)\\[()\[\]]")
+_ONLY = re.compile(r"(?<=.)(?:\\text\{only\}\Z| only(?=\}\Z))")  # I and II only
 _TOKEN = re.compile(
     r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|(?<![A-Za-z])\.\d+|[A-Za-z]+|\s+|\*\*|[<>]=|!=|\.\.\.+|.",
     re.DOTALL,
@@ -68,6 +69,8 @@ def normalise(text: str) -> str | None:
         spelled = Speller(tokens).spell()
     except TooDeepError:
         return None
+    if "only" in spelled:
+        spelled = _ONLY.sub("", spelled)
     return in_words(in_symbols(spelled)).removeprefix("+")
 
 
