@@ -207,5 +207,5 @@ def test_the_command_refuses_what_it_does_not_know(capsys: pytest.CaptureFixture
     assert main(["paper", "--table", "nothing"]) == 2
     assert "choose one of parameters" in capsys.readouterr().err
     assert main(["paper", "--seeds", "1"]) == 2
-    assert "--seeds '1': give a whole number of at least 2" in capsys.readouterr().err
+    assert "--seeds '1': give a whole number from 2 to" in capsys.readouterr().err
     assert len(TABLES) == 16
