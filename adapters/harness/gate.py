@@ -12,6 +12,7 @@ from gatekeeper.budget import DEFAULT_FRACTION, Budget, budget_text, fraction_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.log import Log
+from gatekeeper.option_values import number, whole
 from gatekeeper.policies import DEFAULT_POLICY, T0, Goal, policy_names
 from gatekeeper.types import Generation, Outcome
 from gatekeeper.wording import choose
@@ -97,14 +98,14 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
 
     add(
         "budget",
-        type=_share("(0, 1]"),
+        type=number("(0, 1]"),
         metavar="SHARE",
         help=f"share of the outputs to verify (default: {DEFAULT_FRACTION}, unless there is a "
         "total)",
     )
     add(
         "total",
-        type=_whole(1),
+        type=whole(1),
         metavar="N",
         help="most verifications, the warm-up included (default: no limit but the budget)",
     )
@@ -122,20 +123,20 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
     )
     add(
         "warmup",
-        type=_whole(1),
+        type=whole(1),
         metavar="N",
         help="with the goal errors: the first N outputs, which are all verified (default: "
         "%(default)s)",
     )
     add(
         "explore",
-        type=_share("[0, 1)"),
+        type=number("[0, 1)"),
         metavar="SHARE",
         help="with the goal errors: share of the budget drawn at random, for the estimates "
         "(default: %(default)s)",
     )
     add("log", type=Path, metavar="FILE", help="SQLite file to write or to resume")
-    add("seed", type=_whole(0), metavar="N", help="seed of the random draws (default: %(default)s)")
+    add("seed", type=whole(0), metavar="N", help="seed of the random draws (default: %(default)s)")
 
 
 def options_of(args: argparse.Namespace, prefix: str = "--") -> GateOptions:
@@ -194,32 +195,6 @@ def open_gate(
         explore=options.explore,
         goal=options.goal,
     )
-
-
-def _share(interval: str) -> Callable[[str], float]:
-    def parse(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = -1.0
-        if not 0.0 <= value <= 1.0 or value == (0.0 if interval[0] == "(" else 1.0):
-            raise argparse.ArgumentTypeError(f"{text!r}: give a number in {interval}, such as 0.2")
-        return value
-
-    return parse
-
-
-def _whole(least: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if value < least:
-            raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least {least}")
-        return value
-
-    return parse
 
 
 def _policy(text: str) -> str:

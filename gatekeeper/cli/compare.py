@@ -20,11 +20,11 @@ from gatekeeper.cli.logged_settings import budget_share, own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_with_run
 from gatekeeper.log.place import PostgresRun
+from gatekeeper.option_values import number
 from gatekeeper.policies import Random, policy_names
 from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.skipped_lines import skipped_lines
-from gatekeeper.programs.values import number
 from gatekeeper.report import formatting as fmt
 from gatekeeper.wording import counted
 

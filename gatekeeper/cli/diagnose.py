@@ -25,11 +25,12 @@ from gatekeeper.analysis.feature_worth import FeatureWorth, feature_worth
 from gatekeeper.analysis.warmup import warmup_of
 from gatekeeper.io.records import load_with_run
 from gatekeeper.log.run_table import RunTable
+from gatekeeper.option_values import number, whole
 from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
-from gatekeeper.programs.values import MOST_SEEDS, number, whole
+from gatekeeper.programs.values import MOST_SEEDS
 from gatekeeper.report import formatting as fmt
 from gatekeeper.stats.interval import Interval
 from gatekeeper.types import PolicyHealth

@@ -23,6 +23,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.log import Log
 from gatekeeper.log_mismatch import settings_as_options
+from gatekeeper.option_values import number, whole
 from gatekeeper.programs.harness_plan import add_plan_options, print_harness_plan
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.values import (
@@ -30,10 +31,8 @@ from gatekeeper.programs.values import (
     base_url,
     check_output,
     input_file,
-    number,
     open_output,
     summary_stream,
-    whole,
 )
 from gatekeeper.types import GateResult
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.option_values import whole
 from gatekeeper.paper import TABLES, Replays, closing, write_figures
 from gatekeeper.paper.table import PaperTable
 from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.progress import progress
-from gatekeeper.programs.values import MOST_SEEDS, whole
+from gatekeeper.programs.values import MOST_SEEDS
 from gatekeeper.report.figures import check_installed
 
 __all__ = ["add", "main"]

@@ -19,19 +19,13 @@ from gatekeeper.analysis.experiment import Comparison, Label, Protocol, compare
 from gatekeeper.analysis.policy_run import METRICS, Contender, PolicyRun
 from gatekeeper.analysis.replay import Evaluate, Feedback
 from gatekeeper.io.records import RecordTable, load_records
+from gatekeeper.option_values import number, whole
 from gatekeeper.policies import Oracle, Random, built_in, describe_policy, replay_names
 from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
-from gatekeeper.programs.values import (
-    MOST_SEEDS,
-    check_output,
-    number,
-    open_output,
-    summary_stream,
-    whole,
-)
+from gatekeeper.programs.values import MOST_SEEDS, check_output, open_output, summary_stream
 from gatekeeper.stats.interval import Interval
 from gatekeeper.wording import counted, plural, signed
 

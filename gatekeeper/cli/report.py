@@ -8,14 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gatekeeper.log.place import PostgresRun
+from gatekeeper.option_values import number
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.skipped_lines import skipped_lines
-from gatekeeper.programs.values import (
-    check_output,
-    number,
-    open_output,
-    summary_stream,
-)
+from gatekeeper.programs.values import check_output, open_output, summary_stream
 
 __all__ = ["add", "main"]
 

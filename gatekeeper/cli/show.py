@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.option_values import whole
 from gatekeeper.printable import printable
 from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
-from gatekeeper.programs.values import whole
 from gatekeeper.wording import counted
 
 __all__ = ["add", "main"]

@@ -21,12 +21,7 @@ from gatekeeper.log.json_values import json_number
 from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
-from gatekeeper.programs.values import (
-    check_output,
-    input_file,
-    open_output,
-    summary_stream,
-)
+from gatekeeper.programs.values import check_output, input_file, open_output, summary_stream
 from gatekeeper.signals import signals_of
 from gatekeeper.types import Generation, SignalState
 from gatekeeper.wording import counted

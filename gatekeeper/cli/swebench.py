@@ -23,17 +23,12 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.log import Log
 from gatekeeper.log_mismatch import OUTPUTS, settings_as_options
+from gatekeeper.option_values import whole
 from gatekeeper.programs.harness_plan import add_plan_options, print_harness_plan
 from gatekeeper.programs.interrupt import set_interrupt_message
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.standard_output import result_alone
-from gatekeeper.programs.values import (
-    check_output,
-    input_file,
-    open_output,
-    summary_stream,
-    whole,
-)
+from gatekeeper.programs.values import check_output, input_file, open_output, summary_stream
 from gatekeeper.types import GateResult, Outcome
 from gatekeeper.wording import counted, plural
 

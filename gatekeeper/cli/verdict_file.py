@@ -15,12 +15,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import read_jsonl
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
-from gatekeeper.programs.values import (
-    check_output,
-    input_file,
-    open_output,
-    summary_stream,
-)
+from gatekeeper.programs.values import check_output, input_file, open_output, summary_stream
 from gatekeeper.types import Outcome, Verdict
 from gatekeeper.wording import counted
 

@@ -13,7 +13,7 @@ from gatekeeper.cli.packages_option import add_with
 from gatekeeper.cli.verdict_file import Id, Judge, add_common, identity, judge_file
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field
-from gatekeeper.programs.values import number, whole
+from gatekeeper.option_values import number, whole
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox
 from gatekeeper.sandbox.suite import read_suite
 from gatekeeper.types import Generation

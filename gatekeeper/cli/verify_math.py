@@ -12,7 +12,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field
 from gatekeeper.maths import MathChecker
 from gatekeeper.maths.checker import reference
-from gatekeeper.programs.values import whole
+from gatekeeper.option_values import whole
 
 __all__ = ["add", "main"]
 

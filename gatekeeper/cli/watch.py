@@ -8,8 +8,8 @@ import sys
 from importlib.util import find_spec
 
 from gatekeeper.errors import MissingDependencyError
+from gatekeeper.option_values import whole
 from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
-from gatekeeper.programs.values import whole
 
 __all__ = ["add", "main"]
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from gatekeeper.gateway.settings import ON_FAILED, WAITS
 from gatekeeper.io.datasets import FORMATS
 from gatekeeper.io.providers import generator_names
+from gatekeeper.option_values import number, whole
 from gatekeeper.programs.config_file import add_config_option
 from gatekeeper.programs.run_arguments import add_gate_options, add_run_options
 from gatekeeper.programs.telemetry import TELEMETRY
-from gatekeeper.programs.values import base_url, input_file, number, whole
+from gatekeeper.programs.values import base_url, input_file
 
 __all__ = ["add_run", "add_serve"]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.datasets import load_tasks
 from gatekeeper.io.tasks import Convert, Task, read_tasks
+from gatekeeper.option_values import whole
 from gatekeeper.programs import task_run
 from gatekeeper.programs.run_arguments import add_run_options
 from gatekeeper.programs.run_options import run_options_of
-from gatekeeper.programs.values import whole
 
 __all__ = ["add_arguments", "run", "tasks_of"]
 

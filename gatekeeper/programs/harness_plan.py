@@ -8,8 +8,8 @@ from collections.abc import Callable
 from gatekeeper.adapters.harness.gate import GateOptions
 from gatekeeper.gate import VerificationGate
 from gatekeeper.log import Log
+from gatekeeper.option_values import whole
 from gatekeeper.programs.run_plan import RunPlan, print_plan, run_to_continue
-from gatekeeper.programs.values import whole
 
 __all__ = ["add_plan_options", "print_harness_plan"]
 

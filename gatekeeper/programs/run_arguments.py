@@ -8,10 +8,11 @@ from typing import get_args
 from gatekeeper.budget import DEFAULT_FRACTION, Unit
 from gatekeeper.features import BY_NAME
 from gatekeeper.gate.state import OnDrift
+from gatekeeper.option_values import number, whole
 from gatekeeper.policies import Goal, policy_names
 from gatekeeper.programs.log_argument import add_run_name, log_file
 from gatekeeper.programs.run_options import Engine, RunOptions
-from gatekeeper.programs.values import base_url, number, whole
+from gatekeeper.programs.values import base_url
 
 __all__ = ["add_gate_options", "add_run_options"]
 
