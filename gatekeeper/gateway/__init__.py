@@ -7,7 +7,8 @@ calls         a request for outputs: what it asks of the gateway, what goes upst
 logprobs      what is requested on the caller's behalf, and removed from the answer
 json_edit     edits of JSON that keep every other byte
 answer_edit   the same, of large answers
-gated         answers to such requests, in one piece or as a stream
+gated         answers to such requests
+streamed      those that come as a stream
 codings       compressed bodies
 events        frames of a stream
 stored        responses that are read later

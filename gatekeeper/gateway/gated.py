@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -13,18 +13,17 @@ import aiohttp
 from aiohttp import web
 
 from gatekeeper.adapters.openai.logprobs import REFUSALS, is_refusal
-from gatekeeper.adapters.openai.stream import StreamReader
 from gatekeeper.gateway import results
-from gatekeeper.gateway.answer_edit import Edits, object_of
+from gatekeeper.gateway.answer_edit import Edits
 from gatekeeper.gateway.calls import BODY_KEY, Call, make_ready
 from gatekeeper.gateway.codings import CodingError, Decoder, codings_of, decoded
-from gatekeeper.gateway.events import TOO_LONG, Frames, is_last, read_frame
 from gatekeeper.gateway.json_edit import with_members
 from gatekeeper.gateway.logprobs import NOTHING, Requested
 from gatekeeper.gateway.metrics import Metrics
-from gatekeeper.gateway.outputs import Decided, Found, Outputs
-from gatekeeper.gateway.refusal import RefusalError, envelope
+from gatekeeper.gateway.outputs import Outputs
+from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.stored import StoredResponses
+from gatekeeper.gateway.streamed import StreamedAnswer
 from gatekeeper.gateway.upstream import (
     CutError,
     PassedResponse,
@@ -123,8 +122,8 @@ class GatedCalls:
             value, codings, why = None, "", error
         if call.endpoint == "/responses":
             self.stored.add(value, edits, self.upstream)
-        decided = await self._decide(
-            call, lambda: self.outputs.of_answer(value, call.settings), why
+        decided = await self.outputs.decide(
+            lambda: self.outputs.of_answer(value, call.settings), call.settings, unreadable=why
         )
         overhead = perf_counter() - begun
         if call.waits:
@@ -132,7 +131,7 @@ class GatedCalls:
         id_ = str(call.settings.id)
         own = results.headers(id_, decided)
         own["x-gatekeeper-overhead-ms"] = f"{1e3 * overhead:.2f}"
-        if call.blocks and (wrong := _wrong(decided)):
+        if call.blocks and (wrong := results.wrong(decided)):
             self.metrics.answered(call.endpoint, 422, overhead)
             return RefusalError(422, "verification_failed", wrong).response(own)
         if call.annotates and isinstance(value, dict):
@@ -141,15 +140,6 @@ class GatedCalls:
         self.metrics.answered(call.endpoint, answer.status, overhead)
         asyncio.get_running_loop().call_soon(_when_sent, value)
         return WholeResponse(answer, body, own, decoded=bool(codings))
-
-    async def _decide(
-        self, call: Call, read: Callable[[], Found], unreadable: Exception | None
-    ) -> list[Decided]:
-        if call.settings.verify == "never":
-            return self.outputs.skipped(call.settings)
-        if unreadable is not None:
-            return self.outputs.unreadable(call.settings, unreadable)
-        return await self.outputs.decide(read(), call.settings)
 
     # -- as a stream ------------------------------------------------------------------------------
 
@@ -164,48 +154,21 @@ class GatedCalls:
             return await self._stream_unread(request, call, answer, error)
         response = PassedResponse(answer, own, decoded=decoder is not None)
         await response.prepare(request)
-        frames, reader = Frames(), StreamReader(scope=call.settings.scope)
-        ended, noted = False, None
+        note = partial(self.stored.add, requested=edits, upstream=self.upstream)
+        stream = StreamedAnswer(call, edits.event, self.outputs, write=response.write, note=note)
         try:
             async for piece in pieces_of(answer, decoder):
-                passing: list[bytes] = []
-                unread: list[bytes] = []  # data of frames that are sent before they are read
-                for frame in frames.add(piece):
-                    if frames.given_up:
-                        passing.append(frame)
-                        continue
-                    data, new = read_frame(frame, edits.event)
-                    if ended or not is_last(data):
-                        passing.append(new)
-                        unread.append(data)
-                        continue
-                    if passing:
-                        await response.write(b"".join(passing))
-                    _add(reader, [*unread, data])
-                    self.stored.add(reader.response, edits, self.upstream)
-                    ended, passing = True, [*await self._end(call, reader, frames, new)]
-                await response.write(b"".join(passing))
-                if not ended:
-                    _add(reader, unread)
-                    if reader.response is not noted:  # it may be read before this stream ends
-                        noted = reader.response
-                        self.stored.add(noted, edits, self.upstream)
+                await stream.add(piece)
+            await stream.finish()
         except CutError:
-            await response.write(frames.rest)
-            await self._end(call, reader, frames, b"")
+            await stream.cut()
             raise
-        except (asyncio.CancelledError, ConnectionError):  # the caller has left
-            if not ended and reader.is_complete(call.n):
-                await self._decide_stream(call, reader)
+        except (asyncio.CancelledError, ConnectionError):
+            await stream.leave()
             raise
         finally:
             self.metrics.answered(call.endpoint, answer.status)
             make_ready()
-        last = frames.rest  # of an incomplete frame, which nothing may follow
-        if not ended:
-            last = b"".join(await self._end(call, reader, frames, last))
-        if last:
-            await response.write(last)
         await response.write_eof()
         return response
 
@@ -218,30 +181,9 @@ class GatedCalls:
         await response.prepare(request)
         async for piece in pieces_of(answer):
             await response.write(piece)
-        await self._decide(call, list, why)
+        await self.outputs.decide(list, call.settings, unreadable=why)
         await response.write_eof()
         return response
-
-    async def _end(
-        self, call: Call, reader: StreamReader, frames: Frames, last: bytes
-    ) -> Sequence[bytes]:
-        """Decide on a stream's outputs: the comment with the result, and the last frame."""
-        if frames.given_up:  # in the middle of a frame, where a comment would break it
-            await self._decide(call, list, CodingError(TOO_LONG))
-            return (last,)
-        decided = await self._decide_stream(call, reader)
-        if call.waits:
-            await self.outputs.verdicts(decided)
-        comment = results.comment(str(call.settings.id), decided)
-        if not frames.have_ids:
-            comment += b"\n"
-        if call.blocks and (wrong := _wrong(decided)):
-            error = envelope(422, "verification_failed", wrong)
-            return comment, b"event: error\ndata: " + error + b"\n\n"
-        return comment, last
-
-    async def _decide_stream(self, call: Call, reader: StreamReader) -> list[Decided]:
-        return await self._decide(call, lambda: self.outputs.of_stream(reader, call.settings), None)
 
 
 def _when_sent(value: Any) -> None:
@@ -261,24 +203,9 @@ def _text_of(answer: aiohttp.ClientResponse, body: bytes) -> str:
     return body.decode(errors="replace")
 
 
-def _add(reader: StreamReader, unread: Iterable[bytes]) -> None:
-    for data in unread:
-        if (value := object_of(data)) is not None:
-            reader.add(value)
-
-
 def _read(body: bytes, edits: Edits, *, once: bool) -> tuple[Any, bytes]:
     """The value of an answer, and the answer after the edits; None if it is no JSON."""
     try:
         return edits.apply(body, once=once)
     except ValueError:
         return None, body
-
-
-def _wrong(decided: Iterable[Decided]) -> str:
-    """The message for a blocked caller; "" where no output was found wrong."""
-    for each in decided:
-        outcome = each.result.outcome
-        if outcome is not None and outcome.error == 1:
-            return f"output {each.result.id} was verified and is wrong: {outcome.verdict}"
-    return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,9 +64,29 @@ class Outputs:
 
     # -- deciding ---------------------------------------------------------------------------------
 
-    async def decide(self, found: Found, settings: CallSettings) -> list[Decided]:
-        """Decide on the outputs of one answer, in order, and begin to verify the selected ones."""
-        decided = []
+    async def decide(
+        self,
+        read: Callable[[], Found],
+        settings: CallSettings,
+        *,
+        unreadable: Exception | None = None,
+    ) -> list[Decided]:
+        """Decide on the outputs of one answer, in order, and begin to verify the selected ones.
+
+        Parameters
+        ----------
+        read
+            Returns the outputs.
+        settings
+            Of the call.
+        unreadable
+            Why the answer cannot be read, if it cannot.
+        """
+        if settings.verify == "never":
+            return [self._undecided(Undecided(str(settings.id), UndecidedState.SKIPPED))]
+        if unreadable is not None:
+            return [self._failed(settings, UndecidedState.UNREADABLE, str(settings.id), unreadable)]
+        found, decided = read(), []
         for i, output in enumerate(found):
             id_ = f"{settings.id}/{i}" if len(found) > 1 else str(settings.id)
             decided.append(await self._decide(output, settings, id_))
@@ -82,23 +102,17 @@ class Outputs:
                 output, settings.task, id=id_, force=settings.verify == "always"
             )
         except Exception as error:
-            observer = ResponseObserver(self.gate, settings)
-            return self._undecided(observer.undecided(UndecidedState.GATE_ERROR, id_, error))
+            return self._failed(settings, UndecidedState.GATE_ERROR, id_, error)
         self._metrics.decided(has_task=settings.task is not None)
         decided = Decided(result)
         if verification is not None:
             self._begin(decided, verification)
         return decided
 
-    def skipped(self, settings: CallSettings) -> list[Decided]:
-        """Of a call with `verify="never"`."""
-        return [self._undecided(Undecided(str(settings.id), UndecidedState.SKIPPED))]
-
-    def unreadable(self, settings: CallSettings, error: Exception) -> list[Decided]:
-        """Of a call whose answer cannot be read."""
-        observer = ResponseObserver(self.gate, settings)
-        id_ = str(settings.id)
-        return [self._undecided(observer.undecided(UndecidedState.UNREADABLE, id_, error))]
+    def _failed(
+        self, settings: CallSettings, state: UndecidedState, id_: str, error: Exception
+    ) -> Decided:
+        return self._undecided(ResponseObserver(self.gate, settings).undecided(state, id_, error))
 
     def _undecided(self, result: Undecided) -> Decided:
         self._metrics.undecided(result)

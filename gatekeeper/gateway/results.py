@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, takewhile
 from typing import Any
 from urllib.parse import quote
@@ -15,7 +15,7 @@ from gatekeeper.gateway.outputs import Decided
 from gatekeeper.log.json_values import json_number
 from gatekeeper.types import Undecided
 
-__all__ = ["as_json", "comment", "find", "headers", "id_header", "summary"]
+__all__ = ["as_json", "comment", "find", "headers", "id_header", "summary", "wrong"]
 
 _IN_HEADERS = "/~#:@!$&'()*+,;=-._ "
 _is_plain = re.compile("[0-9a-z-]+").fullmatch  # own ids; `quote` is slow: benchmarks/gateway.py
@@ -54,6 +54,15 @@ def _words(decided: Decided) -> dict[str, str]:
         verdict = "pending"
     decision = "verify" if result.decision.verify else "accept"
     return {"decision": decision, "reason": str(result.decision.reason), "verdict": verdict}
+
+
+def wrong(decided: Iterable[Decided]) -> str:
+    """The message for a blocked caller; "" where no output was found wrong."""
+    for each in decided:
+        outcome = each.result.outcome
+        if outcome is not None and outcome.error == 1:
+            return f"output {each.result.id} was verified and is wrong: {outcome.verdict}"
+    return ""
 
 
 def as_json(result: Result) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -173,6 +174,39 @@ def test_callers_that_leave_while_they_wait_for_a_verdict() -> None:
         until(lambda: nothing_reserved(gateway))
         status = gateway.gate.status()
         assert (status.verified + status.warmup_verified, status.unresolved) == (20, 0)
+
+
+@pytest.mark.parametrize("leaves", ["caller", "upstream"])
+def test_a_connection_that_ends_after_the_decision(leaves: str) -> None:
+    """While a caller waits for a stream's verdict, and after the last frame: nothing of the output
+    is decided on again, which the gate would refuse."""
+    verifier = Held()
+    stream = event_stream(frame("7", "stop"), b"data: [DONE]\n\n", CUT, ends=False)
+    with (
+        ScriptedUpstream(lambda request: stream) as upstream,
+        running_gateway(upstream.url, verifier=verifier) as gateway,
+    ):
+        wait = "verdict" if leaves == "caller" else "background"
+        body = json.loads(body_of(task=TASK, wait=wait)) | {"stream": True}
+        caller = Caller(gateway.url, json.dumps(body).encode())
+        if leaves == "caller":
+            assert verifier.begun.acquire(timeout=PATIENCE)
+        else:
+            caller.read_until(b"[DONE]")
+            with suppress(ConnectionError):
+                while caller.socket.recv(65536):
+                    pass
+        caller.leave()
+
+        def figures() -> str:
+            with urllib.request.urlopen(f"{gateway.url}/gatekeeper/metrics") as answer:
+                return str(answer.read().decode())
+
+        until(lambda: "gatekeeper_requests_total{" in figures())
+        assert "gatekeeper_undecided_total{" not in figures()
+        verifier.go.set()
+        until(lambda: nothing_reserved(gateway))
+        assert gateway.gate.status().seen == 1
 
 
 @pytest.mark.parametrize("reason", ["error", "abort"])
