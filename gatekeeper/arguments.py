@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from operator import index
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -20,8 +21,14 @@ __all__ = [
     "check_count",
     "check_flag",
     "check_positive",
+    "check_seconds",
+    "check_text",
+    "is_base_url",
+    "is_key",
     "is_number",
 ]
+
+MOST_SECONDS = 1e9  # for which a lock can wait
 
 
 def as_path(name: str, value: Any) -> Path:
@@ -119,6 +126,48 @@ def check_positive(name: str, value: Any, *, most: float) -> float:
     if not (is_number(value) and 0.0 < value <= most):
         raise BadInputError(f"{name}={value!r:.80}: give a number above 0, at most {most:g}")
     return float(value)
+
+
+def check_seconds(name: str, value: Any) -> float:
+    """Return a duration as a float.
+
+    Raises
+    ------
+    BadInputError
+        It is not a number of seconds, of at least 0.
+    """
+    if not (is_number(value) and 0.0 <= value <= MOST_SECONDS):
+        raise BadInputError(f"{name}={value!r:.80}: give a number of seconds, at least 0")
+    return float(value)
+
+
+def check_text(name: str, value: object) -> str:
+    """Return a text, such as a name that other programs show.
+
+    Raises
+    ------
+    BadInputError
+        It is no text, has nothing to show, or has a character that cannot be shown.
+    """
+    if not (isinstance(value, str) and value.strip() and value.isprintable()):
+        raise BadInputError(f"{name}={value!r:.80}: give a text of printable characters")
+    return value
+
+
+def is_base_url(value: object) -> bool:
+    """Whether it can be the base URL of an API."""
+    if not isinstance(value, str) or not value.isprintable() or " " in value:
+        return False
+    try:
+        url = urlsplit(value)
+        return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:  # brackets, or a port that is no number
+        return False
+
+
+def is_key(value: object) -> bool:
+    """Whether a header can carry it as a key."""
+    return isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value
 
 
 def is_number(value: object) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, NoReturn, get_args
 from urllib.parse import urlsplit
 
-from gatekeeper.arguments import check_choice
+from gatekeeper.arguments import check_choice, check_flag, check_seconds, is_base_url, is_key
 from gatekeeper.errors import BadInputError
 
 __all__ = ["ON_FAILED", "WAITS", "GatewaySettings", "OnFailed", "Wait"]
@@ -56,19 +56,31 @@ class GatewaySettings:
     traced: bool = False
 
     def __post_init__(self) -> None:
+        if not is_base_url(self.upstream):
+            self._refuse_upstream()
         url = urlsplit(self.upstream)
         if "@" in url.netloc:  # the URL is named in errors that callers get
             raise BadInputError(
                 f"upstream={url.scheme}://…@{url.hostname}: give the URL without a user and a "
                 "password, as callers' keys are forwarded; --upstream-key-env names one for all"
             )
-        if url.scheme not in ("http", "https") or not url.hostname or url.query or url.fragment:
-            raise BadInputError(
-                f"upstream={self.upstream!r}: give the base URL of an API, such as "
-                "http://127.0.0.1:8000/v1"
-            )
+        if url.query or url.fragment:
+            self._refuse_upstream()
         for name, choices in (("wait", WAITS), ("on_failed", ON_FAILED)):
             check_choice(name, getattr(self, name), choices)
+        for name in ("upstream_key", "own_key"):
+            if (key := getattr(self, name)) is not None and not (key and is_key(key)):
+                raise BadInputError(
+                    f"{name}=…, not shown: give visible ASCII characters without a space, or None"
+                )
+        check_seconds("grace", self.grace)
+        check_flag("traced", self.traced)
+
+    def _refuse_upstream(self) -> NoReturn:
+        raise BadInputError(
+            f"upstream={self.upstream!r:.200}: give the base URL of an API, such as "
+            "http://127.0.0.1:8000/v1"
+        )
 
     @property
     def root(self) -> str:

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
-from urllib.parse import urlsplit
 
+from gatekeeper.arguments import is_base_url, is_key
 from gatekeeper.errors import BadInputError
 from gatekeeper.log.place import PostgresRun, is_address
 
@@ -51,12 +51,7 @@ def named_file(text: str) -> Path:
 
 def base_url(text: str) -> str:
     """The base URL of an API."""
-    try:
-        url = urlsplit(text)
-        usable = url.scheme in ("http", "https") and url.hostname and url.port != 0
-    except ValueError:  # brackets, or a port that is no number
-        usable = None
-    if not usable or not text.isprintable() or " " in text:
+    if not is_base_url(text):
         raise argparse.ArgumentTypeError(
             f"{text!r}: give the base URL of an API, such as http://127.0.0.1:8000/v1"
         )
@@ -72,7 +67,7 @@ def key_of(variable: str) -> str | None:
         For one that no header can carry. The message does not show it.
     """
     key = os.environ.get(variable, "").strip()
-    if not (key.isascii() and key.isprintable()) or " " in key:
+    if not is_key(key):
         raise BadInputError(
             f"the key in {variable} has a character that no key has, such as a space or a letter "
             "with an accent: set it again"

@@ -8,9 +8,11 @@ from threading import Lock, Thread
 from time import monotonic
 
 from gatekeeper.analysis.estimates import estimate
+from gatekeeper.arguments import check_seconds
 from gatekeeper.errors import GatekeeperError
 from gatekeeper.io.records import records_of_log
 from gatekeeper.log import PostgresRun
+from gatekeeper.log.place import place_of
 from gatekeeper.stats.interval import Interval
 
 __all__ = ["LoggedErrorRate"]
@@ -26,14 +28,19 @@ class LoggedErrorRate:
 
     Parameters
     ----------
-    log : Path or PostgresRun
+    log : str, Path or PostgresRun
         The gate's.
     every : float
         Seconds between estimates, at least; more where reading the log takes long.
+
+    Raises
+    ------
+    BadInputError
+        For another value.
     """
 
-    def __init__(self, log: Path | PostgresRun, *, every: float = 60.0) -> None:
-        self._log, self._every = log, every
+    def __init__(self, log: str | Path | PostgresRun, *, every: float = 60.0) -> None:
+        self._log, self._every = place_of(log), check_seconds("every", every)
         self._rate: Interval | None = None
         self._due = 0.0
         self._thread = Thread()

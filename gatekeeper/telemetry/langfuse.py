@@ -23,6 +23,9 @@ class LangfuseScores(ClientSink):
         As of `ScoreSink`.
     """
 
+    calls = "create_score"
+    clients = "a client of langfuse 3 or later, such as langfuse.get_client()"
+
     def send(self, scores: Sequence[Score]) -> None:
         """Pass them to the client, which sends them asynchronously."""
         for score in scores:

@@ -11,7 +11,8 @@ from importlib.metadata import version
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
-from gatekeeper.errors import MissingDependencyError
+from gatekeeper.arguments import check_flag, check_text
+from gatekeeper.errors import BadInputError, MissingDependencyError
 from gatekeeper.printable import printable
 from gatekeeper.types import Observation
 
@@ -44,6 +45,8 @@ class OpenTelemetry:
     ------
     MissingDependencyError
         Without the package opentelemetry-api.
+    BadInputError
+        For another value.
 
     References
     ----------
@@ -65,7 +68,13 @@ class OpenTelemetry:
             raise MissingDependencyError(
                 "opentelemetry", extra="telemetry", needed_for="OpenTelemetry()"
             ) from None
-        self._name, self._explanations = name, explanations
+        if not (logger_provider is None or hasattr(logger_provider, "get_logger")):
+            raise BadInputError(
+                f"logger_provider={logger_provider!r:.80}: give an opentelemetry LoggerProvider, "
+                "or None for the global one"
+            )
+        self._name = check_text("name", name)
+        self._explanations = check_flag("explanations", explanations)
         self._trace, self._severity = trace, SeverityNumber.INFO
         self._logger = get_logger(
             "gatekeeper", version("llm-gatekeeper"), logger_provider=logger_provider
@@ -114,7 +123,7 @@ class OpenTelemetry:
         if self._explanations and outcome.detail:
             found["gen_ai.evaluation.explanation"] = printable(outcome.detail[:LONGEST])
         if seen.response_id:
-            found["gen_ai.response.id"] = seen.response_id
+            found["gen_ai.response.id"] = printable(seen.response_id)
         if seen.external:
             found["gatekeeper.verdict.external"] = True
         elif outcome.error is not None and outcome.cost is not None:  # what was charged
@@ -126,7 +135,7 @@ class OpenTelemetry:
 def _decision(seen: Observation) -> dict[str, Any]:
     decision, gate = seen.result.decision, seen.gate
     return {
-        "gatekeeper.output.id": seen.result.id,
+        "gatekeeper.output.id": printable(seen.result.id),
         "gatekeeper.decision.reason": str(decision.reason),
         "gatekeeper.decision.propensity": decision.propensity,
         "gatekeeper.policy.name": gate.policy,

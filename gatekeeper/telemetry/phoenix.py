@@ -22,6 +22,9 @@ class PhoenixAnnotations(ClientSink):
         As of `ScoreSink`.
     """
 
+    calls = "spans.log_span_annotations"
+    clients = "a phoenix.client.Client"
+
     def send(self, scores: Sequence[Score]) -> None:
         """Send the scores in one request."""
         self._client.spans.log_span_annotations(

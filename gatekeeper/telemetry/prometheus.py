@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import TypeVar
 
-from gatekeeper.errors import MissingDependencyError
+from gatekeeper.errors import BadInputError, MissingDependencyError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.policies import display_name
 from gatekeeper.stats.interval import Interval
@@ -46,11 +46,22 @@ class GateCollector:
     error_rate : callable or None
         Returns the estimated error rate of all outputs, or None where there is none: see
         `gatekeeper.telemetry.error_rate.LoggedErrorRate`. None: the metric is left out.
+
+    Raises
+    ------
+    BadInputError
+        For another value.
     """
 
     def __init__(
         self, gate: VerificationGate, *, error_rate: Callable[[], Interval | None] | None = None
     ) -> None:
+        if not isinstance(gate, VerificationGate):
+            raise BadInputError(f"gate={gate!r:.80}: give a VerificationGate")
+        if not (error_rate is None or callable(error_rate)):
+            raise BadInputError(
+                f"error_rate={error_rate!r:.80}: give a function, such as LoggedErrorRate('run.db')"
+            )
         self._gate, self._error_rate = gate, error_rate
         self._policy = display_name(gate.policy)
         self._unit = gate.budget.unit

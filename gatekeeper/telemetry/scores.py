@@ -9,10 +9,12 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from threading import Condition, Thread
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakSet
 
+from gatekeeper.arguments import check_count, check_flag, check_seconds, check_text
 from gatekeeper.errors import BadInputError
 from gatekeeper.printable import printable
 from gatekeeper.types import Observation
@@ -121,6 +123,11 @@ class ScoreSink(ABC):
         Whether scores have the verifier's `detail`, which may quote the output, its tests or its
         reference answer.
 
+    Raises
+    ------
+    BadInputError
+        For another value.
+
     Attributes
     ----------
     sent, dropped, failed, without_span : int
@@ -131,11 +138,10 @@ class ScoreSink(ABC):
     def __init__(
         self, name: str = "correctness", *, most: int = 10_000, explanations: bool = True
     ) -> None:
-        if type(most) is not int or most < 1:
-            raise BadInputError(f"most={most!r}: a whole number of scores, at least 1")
-        self.name = name
+        self.name = check_text("name", name)
         self.sent = self.dropped = self.failed = self.without_span = 0
-        self._most, self._explanations = most, explanations
+        self._most = check_count("most", most)
+        self._explanations = check_flag("explanations", explanations)
         self._closed = False
         self._warned = False
         self._error: BaseException | None = None  # of the last try that failed
@@ -186,14 +192,21 @@ class ScoreSink(ABC):
                 self._changed.notify_all()
 
     def flush(self, seconds: float = 30.0) -> bool:
-        """Wait until everything is sent; False if that takes longer."""
+        """Wait until everything is sent; False if that takes longer.
+
+        Raises
+        ------
+        BadInputError
+            For a number of seconds below 0, and for anything else.
+        """
+        timeout = check_seconds("seconds", seconds)
         with self._changed:
             return self._changed.wait_for(
-                lambda: not self._waiting and not self._sending, timeout=seconds
+                lambda: not self._waiting and not self._sending, timeout=timeout
             )
 
     def close(self, seconds: float = GRACE) -> None:
-        """Send the queue, as far as possible in so many seconds."""
+        """Send the queue, as far as possible in so many seconds, at least 0."""
         self.flush(seconds)
         with self._changed:
             self._closed = True
@@ -281,7 +294,15 @@ class ClientSink(ScoreSink):
         The tool's own.
     name, most, explanations
         As of `ScoreSink`.
+
+    Raises
+    ------
+    BadInputError
+        For another value.
     """
+
+    calls: ClassVar[str]  # the method of the client with which scores are sent
+    clients: ClassVar[str]  # which clients have it
 
     def __init__(
         self,
@@ -292,6 +313,12 @@ class ClientSink(ScoreSink):
         explanations: bool = True,
     ) -> None:
         super().__init__(name, most=most, explanations=explanations)
+        try:
+            attrgetter(self.calls)(client)
+        except AttributeError:  # its text may be a key, given by mistake
+            raise BadInputError(
+                f"client: a {type(client).__name__} has no {self.calls}: give {self.clients}"
+            ) from None
         self._client = client
 
     def place(self) -> Place | None:

@@ -358,3 +358,16 @@ def test_a_hundred_thousand_verdicts_to_a_dead_endpoint() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert 105_000 <= int(done.stdout) < 106_000  # it may count one twice that it just sent
+
+
+def test_ids_that_no_exporter_can_encode(telemetry: Telemetry) -> None:
+    """The provider's own may have anything; the exporter drops an attribute with half a pair."""
+    answer = completion("7") | {"id": "chatcmpl-\ud800"}
+    with (
+        gate_of(telemetry, ScriptedVerifier()) as gate,
+        telemetry.tracer.start_as_current_span("s"),
+    ):
+        gate.maybe_verify(answer, id="a\0b", force=True)
+    (event,) = telemetry.events("a\ufffdb")
+    assert event.attributes["gen_ai.response.id"] == "chatcmpl-\ufffd"
+    assert telemetry.span("s").attributes["gatekeeper.output.id"] == "a\ufffdb"

@@ -152,6 +152,8 @@ def test_scores_that_the_end_of_the_process_loses_are_reported(
 
 
 class Spans(ClientSink):
+    calls, clients = "add", "a client"
+
     def send(self, scores: Sequence[Score]) -> None:
         pass
 
@@ -159,7 +161,7 @@ class Spans(ClientSink):
 def test_a_span_that_is_not_sampled_is_none() -> None:
     """The tool never gets it: a score of it would be lost, and counted as sent."""
     trace = pytest.importorskip("opentelemetry.trace")
-    sink = Spans(client=None)
+    sink = Spans(client=SimpleNamespace(add=print))
     for flags, kept in ((0, None), (1, Place(f"{1:032x}", f"{2:016x}"))):
         about = trace.SpanContext(1, 2, is_remote=True, trace_flags=trace.TraceFlags(flags))
         with trace.use_span(trace.NonRecordingSpan(about)):
