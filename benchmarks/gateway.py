@@ -47,12 +47,12 @@ from rich.table import Table
 
 from gatekeeper import Budget, Random, VerificationGate
 from gatekeeper.gateway.application import Gateway
-from gatekeeper.gateway.listening import listening_sockets
 from gatekeeper.gateway.route import Route
 from gatekeeper.gateway.server import serve
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.gateway.termination import Termination
+from gatekeeper.listening import listening_sockets
 from gatekeeper.testing import ScriptedVerifier
 
 CHAT, OTHER = "/v1/chat/completions", "/v1/other"

@@ -20,12 +20,12 @@ from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, LogMismatchError, MissingDependencyError
 from gatekeeper.features import features_of, samples_of
 from gatekeeper.gate import VerificationGate
-from gatekeeper.gateway.listening import listening_sockets
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.gateway.tasks import Tasks, TaskStore
 from gatekeeper.gateway.termination import Termination
 from gatekeeper.gateway.workers import Supervisor, Worker
 from gatekeeper.io.tasks import Task, read_tasks
+from gatekeeper.listening import listening_sockets
 from gatekeeper.log import MemoryLog, PostgresRun
 from gatekeeper.log_mismatch import settings_as_options
 from gatekeeper.programs.command_options import add_serve

@@ -20,7 +20,6 @@ upstream      connections to the API
 metrics       figures for Prometheus
 refusal       errors of the gateway itself
 callers       connections of callers
-listening     the sockets of a server
 server        serving, and ending without loss
 termination   SIGTERM, also before and after serving
 workers       several processes on the same sockets

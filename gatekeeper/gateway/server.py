@@ -11,8 +11,8 @@ from aiohttp import web
 
 from gatekeeper.gateway.application import Gateway
 from gatekeeper.gateway.callers import MAX_HEADER, CallersRunner
-from gatekeeper.gateway.listening import BACKLOG, url_of
 from gatekeeper.gateway.termination import Termination
+from gatekeeper.listening import BACKLOG, url_of
 
 __all__ = ["runner_of", "serve"]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from aiohttp import web
 from aiohttp.http import SERVER_SOFTWARE
 
-from gatekeeper.errors import BadInputError
+from gatekeeper.listening import BACKLOG, listening_sockets, url_of
 from gatekeeper.page.application import PATH, LivePage
 
 __all__ = ["serve_page"]
@@ -41,20 +41,19 @@ async def serve_page(
     app.on_shutdown.append(page.end)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
     loop, terminated = asyncio.get_running_loop(), asyncio.Event()
+    sockets = listening_sockets(host, port)
     before = signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(terminated.set))
-    await runner.setup()
     try:
-        try:
-            await web.TCPSite(runner, host, port).start()
-        except OSError as error:
-            raise BadInputError(f"cannot listen on {host!r}, port {port}: {error}") from None
-        address, number, *_ = runner.addresses[0]
-        shown = f"[{address}]" if ":" in address else address
-        on_ready(f"http://{shown}:{number}{PATH}")
+        await runner.setup()
+        for each in sockets:
+            await web.SockSite(runner, each, backlog=BACKLOG).start()
+        on_ready(f"{url_of(sockets)}{PATH}")
         await terminated.wait()
     finally:
         signal.signal(signal.SIGTERM, before)
         await runner.cleanup()
+        for each in sockets:
+            each.close()
 
 
 async def _to_page(request: web.Request) -> web.StreamResponse:

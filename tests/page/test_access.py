@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import re
@@ -16,9 +17,11 @@ from aiohttp.test_utils import make_mocked_request
 from running_gateway import Running, running_gateway
 from scripted_upstream import ScriptedUpstream, reply
 
-from gatekeeper import Budget, Outcome, Verdict
+from gatekeeper import BadInputError, Budget, Outcome, Verdict
 from gatekeeper.log import SQLiteLog
 from gatekeeper.page.access import HEADERS, Access, RefusedError
+from gatekeeper.page.application import LivePage
+from gatekeeper.page.server import serve_page
 from gatekeeper.page.watcher import Watcher
 from gatekeeper.testing import make_generation
 
@@ -205,3 +208,10 @@ def test_an_error_that_nobody_expected_freezes_no_page(
             lines = (answer.readline() for _ in range(1000))
             assert any(line.startswith(b"data: ") for line in lines)
         connection.close()
+
+
+def test_an_address_where_no_page_can_be(tmp_path: Path) -> None:
+    page = LivePage(Watcher(tmp_path / "run.db"), Access(), report=None)
+    for host, port in (("a..b", 0), ("127.0.0.1", 65536)):
+        with pytest.raises(BadInputError, match=r"^(cannot listen on|port=)"):
+            asyncio.run(serve_page(page, host=host, port=port, on_ready=print))

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from gatekeeper.arguments import check_count
 from gatekeeper.errors import BadInputError
 
 __all__ = ["BACKLOG", "listening_sockets", "url_of"]
@@ -29,6 +30,9 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
     BadInputError
         If it cannot listen there.
     """
+    if not isinstance(host, str):  # None would be every address
+        raise BadInputError(f"host={host!r:.80}: give an address of this machine, like 127.0.0.1")
+    check_count("port", port, least=0, most=65535)
     opened: list[socket.socket] = []
     with ExitStack() as undo:
         try:
