@@ -115,7 +115,11 @@ class Access:
 
 def _cookie(request: web.Request) -> str:
     """The cookie's name, with the port: browsers send a cookie to all ports of a machine."""
-    return f"gatekeeper-{request.url.port}"
+    try:
+        port = request.url.port
+    except ValueError:  # of a host with an impossible one, which no browser sends
+        port = None
+    return f"gatekeeper-{port}"
 
 
 def _host_name(given: str) -> str:

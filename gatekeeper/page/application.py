@@ -194,7 +194,10 @@ class LivePage:
             raise RefusedError(403, "this page takes no verdicts")
         if (request.content_length or FORM + 1) > FORM:
             raise RefusedError(413, f"a verdict has at most {FORM} bytes")
-        form: Any = await request.post()
+        try:
+            form: Any = await request.post()
+        except (LookupError, ValueError) as error:  # of its encoding, or of its parts
+            raise RefusedError(400, f"the form cannot be read: {error}") from None
         key, verdict = str(form.get("output", "")), str(form.get("verdict", ""))
         if verdict not in VERDICTS or not (key.isascii() and key.isdigit()) or len(key) > 18:
             raise RefusedError(400, "give output and verdict, which is passed or failed")

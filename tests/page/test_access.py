@@ -122,6 +122,15 @@ def test_nothing_changes_without_the_token(tmp_path: Path) -> None:
             ({"output": "1" * 9000, "verdict": "passed"}, 413),
         ):
             assert ask(running, "POST", verdicts, body=urlencode(wrong), **good)[0] == status, wrong
+        form = "application/x-www-form-urlencoded"
+        for kind in (
+            f"{form}; charset=x",
+            "multipart/form-data",
+            "multipart/form-data; boundary=x",
+        ):
+            unreadable = ask(running, "POST", verdicts, body=body, **good | {"content-type": kind})
+            assert unreadable[0] == 400, kind
+            assert unreadable[2].startswith("gatekeeper: the form cannot be read: ")
         assert events(log) == before
         assert ask(running, "GET", "/gatekeeper/?token=x")[0] == 403
         assert "<button" not in ask(running, "GET", "/gatekeeper/")[2]
@@ -153,7 +162,7 @@ def test_who_may_read(tmp_path: Path) -> None:
         for path in ("", f"?token={running.token}", "updates", f"outputs/{seq}", "page.js"):
             for host in hosts:
                 assert ask(running, "GET", f"/gatekeeper/{path}", host=host)[0] == 403, host
-        for host in ("localhost", "[::1]:8080", "10.0.0.7"):
+        for host in ("localhost", "[::1]:8080", "10.0.0.7", "localhost:x", "localhost:99999"):
             assert ask(running, "GET", "/gatekeeper/", host=host)[0] == 200
 
 
