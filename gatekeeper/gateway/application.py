@@ -112,10 +112,12 @@ class Gateway:
 
     async def _connected(self, app: web.Application) -> AsyncIterator[None]:
         self._routes = Routes(self._given, self._metrics)
-        await self._routes.resume(self._tasks)
-        yield
-        await self._routes.drain(0.0)
-        await self._routes.close()
+        try:
+            await self._routes.resume(self._tasks)
+            yield
+        finally:
+            await self._routes.drain(0.0)
+            await self._routes.close()
 
     # -- around every request ---------------------------------------------------------------------
 

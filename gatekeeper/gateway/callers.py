@@ -62,9 +62,14 @@ def _directly(forward: _AnyHandler, route: _AnyHandler) -> _AnyHandler:
     async def handle(request: Any) -> web.StreamResponse:
         path = request.path
         is_own = path.startswith(OWN_PATH) or not path.startswith("/")
-        if is_own or "Expect" in request.headers:
+        if not (is_own or "Expect" in request.headers):
+            return await forward(request)
+        try:
             return await route(request)
-        return await forward(request)
+        except web.HTTPException as error:  # of the router
+            why = (error.text or error.reason).removeprefix(f"{error.status}: ")
+            message = f"{request.method} {path!r:.80}: {why}"
+            return RefusalError(error.status, "not_routed", message).response()
 
     return handle
 

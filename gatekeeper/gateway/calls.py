@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from multidict import CIMultiDictProxy
@@ -176,16 +176,16 @@ def _own_settings(given: Any, usual: GatewaySettings) -> tuple[Any, ...]:
 
 def _gate_settings(given: dict[str, Any], header: str | None, tasks: Tasks) -> CallSettings:
     """With the task of the body or of the header, and an id for the output."""
-    unique = _unique()
     gate = {name: value for name, value in given.items() if name in _GATE}
-    if gate.get("task") is None and header is not None:
-        task = tasks.named(header)
-        gate |= {"task": task, "id": given.get("id") or tasks.output_id(task, unique)}
-        return CallSettings(**gate)
-    gate["id"] = given.get("id") or f"output-{unique}"
-    if gate.get("task") is not None:
-        gate["task"] = tasks.checked(str(gate["id"]), gate["task"])
-    return CallSettings(**gate)
+    task, unique = gate.get("task"), _unique()
+    own_id = f"output-{unique}"
+    if task is None and header is not None:
+        gate["task"] = named = tasks.named(header)
+        own_id = tasks.output_id(named, unique)
+    if gate.get("id") is None:
+        gate["id"] = own_id
+    settings = CallSettings(**gate)
+    return settings if task is None else replace(settings, task=tasks.checked(gate["id"], task))
 
 
 def make_ready() -> None:

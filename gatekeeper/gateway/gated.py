@@ -35,6 +35,7 @@ from gatekeeper.gateway.upstream import (
 
 __all__ = ["GatedCalls"]
 
+MODELS = 4096  # that are remembered as refusing log-probabilities; callers may send any name
 REPEATING = (307, 308)  # redirects after which a caller sends its request again, as it is
 
 
@@ -82,6 +83,8 @@ class GatedCalls:
         body = call.body(plain=True)
         async with await self.upstream.answer(request, body, plain=True) as answer:
             if _is_success(answer):
+                if len(self._refusing) == MODELS:
+                    self._refusing.clear()
                 self._refusing.add(key)
             return await self._pass(request, call, answer, NOTHING, before)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.page.application import LivePage
@@ -32,6 +33,11 @@ class Route:
         Live page of the gate's log.
     error_rate : callable or None
         As for `GateCollector`.
+
+    Raises
+    ------
+    BadInputError
+        For models that are no list of texts.
     """
 
     gate: VerificationGate
@@ -40,6 +46,14 @@ class Route:
     models: Sequence[str] = ("*",)
     page: LivePage | None = None
     error_rate: Callable[[], Interval | None] | None = None
+
+    def __post_init__(self) -> None:
+        # The patterns of a text would be its letters, among which may be a `*`.
+        is_list = isinstance(self.models, Sequence) and not isinstance(self.models, str)
+        if not (is_list and all(isinstance(model, str) for model in self.models)):
+            raise BadInputError(
+                f"models={self.models!r:.80}: give a list of names or patterns, such as ['gpt-*']"
+            )
 
     def takes(self, model: str) -> bool:
         """Whether this route takes calls for this model."""

@@ -73,7 +73,7 @@ class Upstream:
 
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
-        self._root = settings.root
+        self._root = str(URL(settings.root)).rstrip("/")  # as it is written on the wire
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP),
             # No total limit: a caller closes its connection when it has waited enough.

@@ -7,6 +7,8 @@ import logging
 import urllib.error
 import urllib.request
 from pathlib import Path
+from socket import create_connection
+from urllib.parse import urlsplit
 
 import pytest
 from running_gateway import running_gateway
@@ -50,6 +52,11 @@ def test_every_error_has_one_format(
             status, code, message = error_of(f"{own}/{path}", method)
             assert (status, code) == (404, "unknown_path")
             assert message.startswith(f"gatekeeper: {method} '/gatekeeper/{path}' is no path")
+        head = b"OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        with create_connection(("127.0.0.1", urlsplit(gateway.url).port)) as connection:
+            connection.sendall(head)
+            answer = b"".join(iter(lambda: connection.recv(4096), b"")).partition(b"\r\n\r\n")[2]
+        assert json.loads(answer)["error"]["message"] == "gatekeeper: OPTIONS '*': Not Found"
         assert error_of(f"{own}/results/x", "GET")[:2] == (404, "unknown_output")
         assert error_of(f"{own}/tasks/x", "PUT")[:2] == (400, "invalid_task")
         logging.disable()
