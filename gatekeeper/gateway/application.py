@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from hmac import compare_digest
 from time import perf_counter
@@ -128,30 +128,39 @@ class Gateway:
             self._under_way += 1
             self._idle.clear()
             try:
-                if key is not None:
-                    _check_key(request, key)
-                response = await handler(request)
-            except RefusalError as error:
-                self._metrics.answered(endpoint_of(request.path) or "other", error.status)
-                response = error.response()
-            except web.HTTPRequestEntityTooLarge:
-                response = RefusalError(
-                    413, "body_too_large", f"a request for outputs may have {MAX_BODY >> 20} MiB"
-                ).response()
-            except CutError:
-                # The caller's connection ends early, as the upstream's did.
-                if request.transport is not None:
-                    request.transport.close()
-                raise asyncio.CancelledError from None
+                response = await self._answer(request, handler, key)
+                if self._draining and not response.prepared:
+                    response.force_close()
+                with suppress(ConnectionError):  # the caller has left, which aiohttp finds, too
+                    await response.prepare(request)
+                    await response.write_eof()  # here, because it is under way until it is sent
+                return response
             finally:
                 self._under_way -= 1
                 if not self._under_way:
                     self._idle.set()
-            if self._draining and not response.prepared:
-                response.force_close()
-            return response
 
         return handle
+
+    async def _answer(
+        self, request: web.Request, handler: Handler, key: str | None
+    ) -> web.StreamResponse:
+        try:
+            if key is not None:
+                _check_key(request, key)
+            return await handler(request)
+        except RefusalError as error:
+            self._metrics.answered(endpoint_of(request.path) or "other", error.status)
+            return error.response()
+        except web.HTTPRequestEntityTooLarge:
+            return RefusalError(
+                413, "body_too_large", f"a request for outputs may have {MAX_BODY >> 20} MiB"
+            ).response()
+        except CutError:
+            # The caller's connection ends early, as the upstream's did.
+            if request.transport is not None:
+                request.transport.close()
+            raise asyncio.CancelledError from None
 
     # -- requests that pass -----------------------------------------------------------------------
 

@@ -1,21 +1,40 @@
-"""SIGTERM before a gateway serves, and after it: its gate is closed all the same."""
+"""The end of a gateway: answers in progress are delivered, and the gate is closed.
+
+Also at a SIGTERM before it serves, and after it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
+from running_gateway import running_gateway
+from scripted_upstream import ScriptedUpstream, completion, reply
 from shared_runs import writers
 
+from gatekeeper import Budget, LogError, VerificationGate
 from gatekeeper.cli import main, serve
+from gatekeeper.gateway.application import Gateway
+from gatekeeper.gateway.outputs import Outputs
+from gatekeeper.gateway.route import Route
+from gatekeeper.gateway.server import runner_of
+from gatekeeper.gateway.settings import GatewaySettings
+from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.gateway.termination import Termination
+from gatekeeper.gateway.upstream import Upstream
+from gatekeeper.testing import ScriptedVerifier
 
 if TYPE_CHECKING:
     from postgres import Server
@@ -94,3 +113,53 @@ def test_again_and_again_at_one_of_several(lost: list[int]) -> None:
 def test_a_second_one_ends_a_single_process() -> None:
     done = subprocess.run([sys.executable, "-c", SECOND], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (-signal.SIGTERM, "kept\n")
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/other"])
+def test_a_caller_that_reads_slowly_has_its_whole_answer(path: str) -> None:
+    """The answer is in progress until it is sent; aiohttp would cut it after two seconds."""
+    whole, found = reply(json.dumps(completion("7" * (1 << 24))).encode()), bytearray()
+
+    def read() -> None:
+        time.sleep(3.0)
+        while piece := connection.recv(1 << 20):
+            found.extend(piece)
+
+    reader = threading.Thread(target=read, daemon=True)
+    with ScriptedUpstream(lambda request: [whole]) as upstream:
+        with running_gateway(upstream.url) as gateway:
+            connection = socket.create_connection(("127.0.0.1", urlsplit(gateway.url).port or 0))
+            connection.settimeout(60)
+            connection.sendall(b"POST %s HTTP/1.1\r\nhost: x\r\n" % path.encode())
+            connection.sendall(b"content-length: 15\r\n\r\n" + b'{"messages":[]}')
+            found.extend(connection.recv(1 << 16))
+            reader.start()
+        reader.join(60)
+        connection.close()
+    body = bytes(found).partition(b"\r\n\r\n")[2]
+    assert json.loads(body)["choices"][0]["message"]["content"] == "7" * (1 << 24)
+
+
+def test_connections_are_closed_if_it_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[Upstream] = []
+    close = Upstream.close
+
+    async def noted(self: Upstream) -> None:
+        closed.append(self)
+        await close(self)
+
+    async def fails(self: Outputs, tasks: Tasks) -> None:
+        raise LogError("the log cannot be read")
+
+    async def begin(gateway: Gateway) -> None:
+        with pytest.raises(LogError):
+            await runner_of(gateway).setup()
+
+    monkeypatch.setattr(Upstream, "close", noted)
+    monkeypatch.setattr(Outputs, "resume", fails)
+    with VerificationGate(
+        "cst", budget=Budget(fraction=1.0), verifier=ScriptedVerifier(), on_unavailable="pass"
+    ) as gate:
+        route = Route(gate=gate, settings=GatewaySettings(upstream="http://127.0.0.1:9/v1"))
+        asyncio.run(begin(Gateway(route, Tasks(kinds=()))))
+    assert len(closed) == 1
