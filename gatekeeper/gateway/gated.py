@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 from aiohttp import web
@@ -20,7 +21,7 @@ from gatekeeper.gateway.codings import CodingError, Decoder, codings_of, decoded
 from gatekeeper.gateway.json_edit import with_members
 from gatekeeper.gateway.logprobs import NOTHING, Requested
 from gatekeeper.gateway.metrics import Metrics
-from gatekeeper.gateway.outputs import Outputs
+from gatekeeper.gateway.outputs import Decided, Outputs
 from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.stored import StoredResponses
 from gatekeeper.gateway.streamed import StreamedAnswer
@@ -117,32 +118,40 @@ class GatedCalls:
         if not _is_success(answer):
             self.metrics.answered(call.endpoint, answer.status)
             return WholeResponse(answer, body)
-        codings, why = codings_of(answer.headers), None
-        try:
-            text = decoded(body, codings) if codings else body
-            value, body = _read(text, edits.answer, once=call.n == 1)
-        except CodingError as error:
-            value, codings, why = None, "", error
+        whole = _read(body, codings_of(answer.headers), edits.answer, once=call.n == 1)
         if call.endpoint == "/responses":
-            self.stored.add(value, edits, self.upstream)
+            self.stored.add(whole.value, edits, self.upstream)
         decided = await self.outputs.decide(
-            lambda: self.outputs.of_answer(value, call.settings), call.settings, unreadable=why
+            lambda: self.outputs.of_answer(whole.value, call.settings),
+            call.settings,
+            unreadable=whole.unreadable,
         )
         overhead = perf_counter() - begun
         if call.waits:
             await self.outputs.verdicts(decided)
-        id_ = str(call.settings.id)
+        asyncio.get_running_loop().call_soon(_when_sent, whole.value)
+        return self._whole(call, answer, whole, decided, overhead)
+
+    def _whole(
+        self,
+        call: Call,
+        answer: aiohttp.ClientResponse,
+        whole: _Whole,
+        decided: Sequence[Decided],
+        overhead: float,
+    ) -> web.Response:
+        """The answer with its result, or the error in its place."""
+        id_, body = str(call.settings.id), whole.body
         own = results.headers(id_, decided)
         own["x-gatekeeper-overhead-ms"] = f"{1e3 * overhead:.2f}"
         if call.blocks and (wrong := results.wrong(decided)):
             self.metrics.answered(call.endpoint, 422, overhead)
             return RefusalError(422, "verification_failed", wrong).response(own)
-        if call.annotates and isinstance(value, dict):
+        if call.annotates and isinstance(whole.value, dict):
             summary = {BODY_KEY: results.summary(id_, decided)}
-            body = with_members(body, value, drop=BODY_KEY, put=summary)
+            body = with_members(body, whole.value, drop=BODY_KEY, put=summary)
         self.metrics.answered(call.endpoint, answer.status, overhead)
-        asyncio.get_running_loop().call_soon(_when_sent, value)
-        return WholeResponse(answer, body, own, decoded=bool(codings))
+        return WholeResponse(answer, body, own, decoded=whole.decoded)
 
     # -- as a stream ------------------------------------------------------------------------------
 
@@ -206,9 +215,21 @@ def _text_of(answer: aiohttp.ClientResponse, body: bytes) -> str:
     return body.decode(errors="replace")
 
 
-def _read(body: bytes, edits: Edits, *, once: bool) -> tuple[Any, bytes]:
-    """The value of an answer, and the answer after the edits; None if it is no JSON."""
+class _Whole(NamedTuple):
+    """An answer in one piece, as it was read."""
+
+    value: Any  # None if it is no JSON, or cannot be decoded
+    body: bytes  # after the edits
+    decoded: bool = False
+    unreadable: CodingError | None = None
+
+
+def _read(body: bytes, codings: str, edits: Edits, *, once: bool) -> _Whole:
     try:
-        return edits.apply(body, once=once)
+        text = decoded(body, codings) if codings else body
+    except CodingError as error:
+        return _Whole(None, body, unreadable=error)
+    try:
+        return _Whole(*edits.apply(text, once=once), decoded=bool(codings))
     except ValueError:
-        return None, body
+        return _Whole(None, body)

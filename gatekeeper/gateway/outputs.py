@@ -54,7 +54,7 @@ class Outputs:
     # -- reading ----------------------------------------------------------------------------------
 
     def of_answer(self, answer: Any, settings: CallSettings) -> Found:
-        """The outputs of a JSON answer; None for an answer that is not JSON."""
+        """The outputs of an answer, given as the value of its JSON; None where it has none."""
         return ResponseObserver(self.gate, settings).outputs_of(answer)
 
     def of_stream(self, reader: StreamReader, settings: CallSettings) -> Found:
