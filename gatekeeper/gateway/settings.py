@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn, get_args
+from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from gatekeeper.arguments import check_choice, check_flag, check_seconds, is_base_url, is_key
@@ -15,6 +16,8 @@ Wait = Literal["background", "verdict"]
 OnFailed = Literal["return", "block"]
 WAITS: tuple[Wait, ...] = get_args(Wait)
 ON_FAILED: tuple[OnFailed, ...] = get_args(OnFailed)
+
+_has_user = re.compile("[^/?#]*//[^/?#]*@").match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +59,18 @@ class GatewaySettings:
     traced: bool = False
 
     def __post_init__(self) -> None:
-        if not is_base_url(self.upstream):
-            self._refuse_upstream()
-        url = urlsplit(self.upstream)
-        if "@" in url.netloc:  # the URL is named in errors that callers get
+        # First, as every other message shows the URL.
+        if _has_user(str(self.upstream)):
             raise BadInputError(
-                f"upstream={url.scheme}://…@{url.hostname}: give the URL without a user and a "
-                "password, as callers' keys are forwarded; --upstream-key-env names one for all"
+                "upstream=…, not shown: give the URL without a user and a password, as callers' "
+                "keys are forwarded; --upstream-key-env names one for all"
             )
-        if url.query or url.fragment:
-            self._refuse_upstream()
+        url = urlsplit(self.upstream) if is_base_url(self.upstream) else None
+        if url is None or url.query or url.fragment:
+            raise BadInputError(
+                f"upstream={self.upstream!r:.200}: give the base URL of an API, such as "
+                "http://127.0.0.1:8000/v1"
+            )
         for name, choices in (("wait", WAITS), ("on_failed", ON_FAILED)):
             check_choice(name, getattr(self, name), choices)
         for name in ("upstream_key", "own_key"):
@@ -75,12 +80,6 @@ class GatewaySettings:
                 )
         check_seconds("grace", self.grace)
         check_flag("traced", self.traced)
-
-    def _refuse_upstream(self) -> NoReturn:
-        raise BadInputError(
-            f"upstream={self.upstream!r:.200}: give the base URL of an API, such as "
-            "http://127.0.0.1:8000/v1"
-        )
 
     @property
     def root(self) -> str:

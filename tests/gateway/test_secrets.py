@@ -374,8 +374,10 @@ def test_a_request_as_to_a_proxy_goes_to_the_upstream() -> None:
             assert upstream.requests[-1].path == f"{CHAT}?a=%2F"
 
 
-def test_an_upstream_with_a_password_in_its_url_is_refused() -> None:
-    """Callers see the URL in errors."""
+@pytest.mark.parametrize("rest", ["@api.example/v1", "@[/v1", "@api.example:x", "@ /v1?a=b"])
+@pytest.mark.parametrize("scheme", ["https", "ftp"])
+def test_an_upstream_with_a_password_in_its_url_is_refused(scheme: str, rest: str) -> None:
+    """Callers see the URL in errors, and so does who reads the message."""
     with pytest.raises(BadInputError, match="without a user and a password") as error:
-        GatewaySettings(upstream=f"https://user:{KEY}@api.example/v1")
+        GatewaySettings(upstream=f"{scheme}://user:{KEY}{rest}")
     assert KEY not in str(error.value)
