@@ -32,9 +32,9 @@ def recognises(response: Any) -> bool:
     return attribute(response, "type") == "message" and has(response, "stop_reason")
 
 
-def ends(event: Any) -> bool:
-    """Whether an event is the last one of its stream."""
-    return bool(field(event, "type") == "message_stop")
+def ends(event: Any) -> dict[int, bool]:
+    """By index, the one output: whether this event is its last one."""
+    return {0: bool(field(event, "type") == "message_stop")}
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:

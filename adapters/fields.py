@@ -39,13 +39,13 @@ def has(value: Any, name: str) -> bool:
 
 
 def list_of(value: Any, name: str) -> list[Any]:
-    """A field that is a list; empty where it is null or absent."""
+    """A field that is a list, or a tuple; empty where it is null or absent."""
     found = field(value, name)
-    if found is None:
-        return []
-    if not isinstance(found, list):
-        raise BadInputError(f"{name}={found!r:.80}: a list is needed")
-    return found
+    if isinstance(found, list):
+        return found
+    if found is None or isinstance(found, tuple):
+        return list(found or ())
+    raise BadInputError(f"{name}={found!r:.80}: a list is needed")
 
 
 def text_of(value: Any, name: str) -> str | None:
@@ -57,8 +57,8 @@ def text_of(value: Any, name: str) -> str | None:
 
 
 def count_of(value: Any, name: str) -> int | None:
-    """A field that counts tokens, None where it is null or absent."""
+    """A field that counts tokens, None where it is null, absent, or below 0 for "unknown"."""
     found = field(value, name)
     if found is None or (isinstance(found, int) and not isinstance(found, bool)):
-        return found
+        return None if found is None or found < 0 else found
     raise BadInputError(f"{name}={found!r:.80}: a whole number is needed")

@@ -39,10 +39,12 @@ def recognises(response: Any) -> bool:
     return isinstance(attribute(response, "candidates"), list)
 
 
-def ends(chunk: Any) -> bool:
-    """Whether a chunk is the last one of its stream: each candidate in it has a finish reason."""
-    reasons = [_field(part, "finish_reason") for part in list_of(chunk, "candidates")]
-    return bool(reasons) and None not in reasons
+def ends(chunk: Any) -> dict[int, bool]:
+    """By index, the candidates in a chunk: whether it is their last one, with a finish reason."""
+    return {
+        count_of(part, "index") or 0: _field(part, "finish_reason") is not None
+        for part in list_of(chunk, "candidates")
+    }
 
 
 @dataclass(slots=True)

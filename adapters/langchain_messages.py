@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatekeeper.adapters.fields import field, fields, text_of
+from gatekeeper.adapters.fields import field, fields, list_of, text_of
 from gatekeeper.adapters.openai.chat import chat_generations
 from gatekeeper.adapters.openai.completions import completion_generations
 from gatekeeper.adapters.positions import Scope
@@ -39,9 +39,10 @@ def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
     Parameters and errors are those of `gatekeeper.io.providers.Reader.read`.
     """
     how: dict[str, Any] = {"scope": scope, "skip_forced": skip_forced}
-    prompts = field(response, "generations")
-    if prompts is not None:
-        return [g for choices in prompts for choice in choices for g in read(choice, **how)]
+    if field(response, "generations") is not None:
+        prompts = list_of(response, "generations")
+        choices = [each for prompt in prompts for each in list_of({"choices": prompt}, "choices")]
+        return [generation for choice in choices for generation in read(choice, **how)]
     if not _is_generation(response):
         return [_of_message(response, fields(field(response, "response_metadata")), **how)]
     info, message = fields(field(response, "generation_info")), field(response, "message")

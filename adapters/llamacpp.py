@@ -36,9 +36,9 @@ def recognises(response: Any) -> bool:
     return isinstance(stopped, bool) and isinstance(attribute(first, "content"), str)
 
 
-def ends(chunk: Any) -> bool:
-    """Whether a chunk is the last one of its stream."""
-    return field(chunk, "stop") is True
+def ends(chunk: Any) -> dict[int, bool]:
+    """By index, the output in a chunk: whether it is its last one."""
+    return {count_of(chunk, "index") or 0: field(chunk, "stop") is True}
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:

@@ -33,9 +33,9 @@ def recognises(response: Any) -> bool:
     return any(attribute(first, name) is not None for name in ("response", "message"))
 
 
-def ends(chunk: Any) -> bool:
-    """Whether a chunk is the last one of its stream."""
-    return field(chunk, "done") is True
+def ends(chunk: Any) -> dict[int, bool]:
+    """By index, the one output: whether this chunk is its last one."""
+    return {0: field(chunk, "done") is True}
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:

@@ -60,7 +60,7 @@ def make_generation(
     if skip_forced:
         kept = positions.at(~((positions.logprob == 0.0) & (positions.top2 <= MASKED)))
         if output_tokens is not None:
-            output_tokens -= len(positions) - len(kept)
+            output_tokens = max(output_tokens - (len(positions) - len(kept)), 0)
         positions = kept
     return Generation(
         logprob=positions.logprob,

@@ -78,5 +78,5 @@ def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
 
 
 def _content(response: Any, kind: str) -> str:
-    parts = list_of({"parts": list(field(response, "parts") or ())}, "parts")
+    parts = list_of(response, "parts")
     return "".join(text_of(p, "content") or "" for p in parts if field(p, "part_kind") == kind)

@@ -128,7 +128,7 @@ def _read_dicts(logprobs: Any, tokens: Sequence[int]) -> Positions:
     """One dict per position, by token id: the sampled token and ranks 1 to k, each once."""
     try:
         chosen, top1, top2 = _columns(logprobs, tokens)
-    except (AttributeError, KeyError, TypeError, ValueError):  # JSON, or something is missing
+    except (AttributeError, LookupError, TypeError, ValueError):  # JSON, or something is missing
         logprobs = _completed(logprobs, tokens)
         chosen, top1, top2 = _columns(logprobs, tokens[: len(logprobs)])
     lengths = list(map(len, logprobs))

@@ -35,7 +35,8 @@ class AnyStream:
         self._chunks: list[Any] = []  # until the provider is known; if it is not OpenAI, all
         self._openai: StreamReader | None = None
         self._other: ModuleType | None = None
-        self._ended = False
+        self._begun: set[int] = set()  # outputs of another provider's stream, by index
+        self._ended: set[int] = set()
         self._known = False
 
     @property
@@ -47,9 +48,9 @@ class AnyStream:
     def needs_finish_reason(self) -> bool:
         """Whether only a finish reason shows that an output is complete.
 
-        False once a provider's own mark of the end has arrived.
+        False once a provider's own mark of the end has arrived for every output.
         """
-        return not self._ended
+        return not self._all_ended
 
     def add(self, chunk: Any) -> None:
         """Add the next chunk or event. Raises BadInputError only if strict."""
@@ -57,15 +58,16 @@ class AnyStream:
             self._openai.add(chunk)
             return
         self._chunks.append(chunk)
-        if self._other is None:
-            self._find_reader(chunk)
-        if self._other is not None and self._other.ends(chunk):
-            self._ended = True
+        if self._other is not None:
+            self._note_ends(chunk)
+        elif self._find_reader(chunk):
+            for each in self._chunks:
+                self._note_ends(each)
 
     def is_complete(self, n: int) -> bool:
         """Whether at least n outputs are complete, and none is incomplete."""
         if self._openai is None:
-            return self._ended
+            return self._all_ended and len(self._ended) >= n
         return bool(self._openai.finished) and self._openai.is_complete(n)
 
     def generations(self) -> list[Generation]:
@@ -86,20 +88,38 @@ class AnyStream:
             )
         return outputs
 
-    def _find_reader(self, chunk: Any) -> None:
+    @property
+    def _all_ended(self) -> bool:
+        return bool(self._ended) and self._ended >= self._begun
+
+    def _note_ends(self, chunk: Any) -> None:
+        """Note which outputs a chunk continues, and which it ends. Raises as `add`."""
+        assert self._other is not None
+        try:
+            ends: dict[int, bool] = self._other.ends(chunk)
+        except BadInputError:
+            if self._strict:
+                raise
+            return
+        self._begun.update(ends)
+        self._ended.update(index for index, is_last in ends.items() if is_last)
+
+    def _find_reader(self, chunk: Any) -> bool:
+        """Whether the chunks so far are those of another provider than OpenAI."""
         known = fields(chunk)
         if isinstance(known.get("choices"), list) or "response." in str(known.get("type")):
             self._known = True
             self._read_as_openai()
-            return
+            return False
         for provider in PROVIDERS.values():
             if provider.streams:
                 module = import_module(provider.reader)
                 if module.recognises(self._chunks):
                     self._other = module
-                    return
+                    return True
         if len(self._chunks) >= FIRST:
             self._read_as_openai()
+        return False
 
     def _read_as_openai(self) -> None:
         self._openai = StreamReader(scope=self._scope, strict=self._strict)

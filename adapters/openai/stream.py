@@ -278,6 +278,16 @@ def _bare(response: dict[str, Any]) -> dict[str, Any]:
     if "choices" in response:
         choices = [{k: c[k] for k in names if k in c} for c in response["choices"]]
         return {name: response.get(name) for name in ("id", "model")} | {"choices": choices}
-    parts = [part | {"logprobs": None} for part in response["streamed"]]
-    id_ = response["id"] if isinstance(response["id"], str) else None
-    return {"id": id_, "output": [{"content": parts}]}
+    known = {k: v for k in ("id", "model", "status") if isinstance(v := response[k], str)}
+    details = {"incomplete_details": response["incomplete_details"]}
+    parts = _readable_parts(response) or response["streamed"]
+    return {**known, **details, "output": [{"content": [p | {"logprobs": None} for p in parts]}]}
+
+
+def _readable_parts(response: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parts of the response's messages whose text can be read."""
+    items = response["output"] if isinstance(response["output"], list) else []
+    contents = [found for item in items if isinstance(found := field(item, "content"), list)]
+    parts = [dict(fields(part)) for content in contents for part in content]
+    names = ("type", "text", "refusal")
+    return [p for p in parts if all(isinstance(p.get(name), str | None) for name in names)]

@@ -63,8 +63,9 @@ class Provider:
     reader : str
         Module with `recognises` and `read`: see `Reader`.
     streams : bool
-        Whether the reader takes the chunks of one stream in a list, and has `ends`: for streams
-        that are observed. OpenAI's have a reader of their own.
+        Whether the reader takes the chunks of one stream in a list, and has `ends(chunk)`, which
+        gives for each output in a chunk, by its index, whether the chunk is its last one: for
+        streams that are observed. OpenAI's have a reader of their own.
     wrapper : str
         Module with `wrap(gate, client, *, strict, return_tokens_as_token_ids)`, for clients whose
         class, or a base of it, is from the package of the provider's name.

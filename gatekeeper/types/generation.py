@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from gatekeeper.arguments import check_count
 from gatekeeper.types.quick_init import quick_init
 from gatekeeper.types.scores import log_probabilities_of_scores
 from gatekeeper.types.values import (
     MASKED,
     FloatArray,
-    as_count,
     as_features,
     as_floats,
     as_log_probabilities,
@@ -24,6 +24,7 @@ from gatekeeper.types.values import (
 __all__ = ["Generation"]
 
 _FLOAT64 = np.dtype(np.float64)
+_MOST = 1 << 53  # tokens: floats are exact up to here, and logs store whole numbers of 64 bits
 
 # Finish reasons of an output that broke off: in the Responses API; OpenRouter's; vLLM's.
 _BROKEN_OFF = {"failed", "cancelled", "error", "abort"}
@@ -82,14 +83,18 @@ class Generation:
             check_text("model", self.model)
         if self.finish_reason is not None:
             check_text("finish_reason", self.finish_reason)
-        if not (self.prompt_tokens is None or type(self.prompt_tokens) is int):
-            object.__setattr__(self, "prompt_tokens", as_count("prompt_tokens", self.prompt_tokens))
-        if not (self.output_tokens is None or type(self.output_tokens) is int):
-            object.__setattr__(self, "output_tokens", as_count("output_tokens", self.output_tokens))
-        if type(self.k_seen) is not int:
-            object.__setattr__(self, "k_seen", as_count("k_seen", self.k_seen))
+        prompt, output, k = self.prompt_tokens, self.output_tokens, self.k_seen
+        if not (prompt is None or (type(prompt) is int and 0 <= prompt <= _MOST)):
+            self._set_count("prompt_tokens", prompt)
+        if not (output is None or (type(output) is int and 0 <= output <= _MOST)):
+            self._set_count("output_tokens", output)
+        if not (type(k) is int and 0 <= k <= _MOST):
+            self._set_count("k_seen", k)
         if type(self.features) is not dict or self.features:
             object.__setattr__(self, "features", as_features(self.features))
+
+    def _set_count(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, check_count(name, value, least=0, most=_MOST))
 
     @classmethod
     def from_logprobs(cls, text: str, logprobs: Any, *, id: str = "", **more: Any) -> Self:

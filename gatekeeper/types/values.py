@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf, isfinite, nan
 from numbers import Real
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ __all__ = [
     "BoolArray",
     "FloatArray",
     "IntArray",
-    "as_count",
     "as_features",
     "as_floats",
     "as_log_probabilities",
@@ -66,19 +64,11 @@ def check_text(name: str, value: object) -> None:
         raise BadInputError(f"{name}={value!r:.80}: a string is needed")
 
 
-def as_count(name: str, value: Any) -> int:
-    """A whole number as an int. Raises BadInputError for anything else."""
-    try:
-        return index(value)
-    except TypeError:
-        raise BadInputError(f"{name}={value!r:.80}: a whole number is needed") from None
-
-
 def as_floats(name: str, value: Any) -> FloatArray:
     """A float64 array; None is NaN. Raises BadInputError for anything else."""
     try:
         return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as e:
+    except (TypeError, ValueError, OverflowError) as e:
         raise BadInputError(f"{name}={value!r:.80}: an array of numbers is needed: {e}") from None
 
 

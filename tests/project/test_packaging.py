@@ -31,7 +31,7 @@ MAPPED = {"gatekeeper.adapters": "adapters", "gatekeeper.sandbox": "sandbox"}
 # Every folder and module of the package, in the order in which they stand on each other: each one
 # may import itself and what is left of it.
 ORDER = """
-    limits errors plug_ins notebook printable wording types protocols arguments listening
+    limits errors plug_ins notebook printable wording arguments types protocols listening
     option_values signals costs budget stats policies drift log io verifiers ray testing gate
     __init__ analysis telemetry maths sandbox features log_mismatch bundled adapters report page
     gateway paper programs cli __main__ examples
