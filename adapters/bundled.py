@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gatekeeper.bundled
+from gatekeeper.arguments import as_path, check_count, check_finite
 from gatekeeper.errors import BadInputError, MissingDependencyError
 from gatekeeper.types import FloatArray, Generation, IntArray
+from gatekeeper.types.values import check_text
 from gatekeeper.wording import counted
 
 __all__ = ["END", "BundledModel", "Decoding"]
@@ -42,6 +44,8 @@ class BundledModel:
     ------
     MissingDependencyError
         Without the extra "demo".
+    BadInputError
+        For impossible numbers, and for a folder without the two files.
     """
 
     name = "gatekeeper-bundled"
@@ -53,6 +57,12 @@ class BundledModel:
         threads: int = 2,
         batch_size: int = 32,
     ) -> None:
+        check_count("threads", threads)
+        self._batch_size = check_count("batch_size", batch_size)
+        folder = as_path("folder", folder)
+        for needed in (folder / "model.onnx", folder / "tokenizer.json"):
+            if not needed.is_file():
+                raise BadInputError(f"folder={str(folder)!r}: it has no file {needed.name}")
         try:
             import onnxruntime
         except ImportError as error:
@@ -73,7 +83,6 @@ class BundledModel:
             str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
         )
         self.tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._batch_size = batch_size
         self._end = self.tokenizer.token_to_id(END)
         self._pad = self.tokenizer.token_to_id(PAD)
         layers, pair, _, heads, _, width = self._session.get_inputs()[3].shape
@@ -116,16 +125,18 @@ class BundledModel:
         BadInputError
             For impossible arguments, and for a prompt that is too long.
         """
+        for name, texts in (("prompts", prompts), ("ids", ids)):
+            if isinstance(texts, str) or not isinstance(texts, Sequence):
+                raise BadInputError(f"{name}={texts!r:.80}: give a list of strings")
+            for text in texts:
+                check_text(f"one of {name}", text)
         if len(ids) != len(prompts):
             raise BadInputError(
                 f"{counted(len(prompts), 'prompt')} but {len(ids)} ids: give one id per prompt"
             )
-        if not temperature >= 0:
-            raise BadInputError(f"temperature={temperature!r}: give a number >= 0; 0 is greedy")
-        if seed < 0:
-            raise BadInputError(f"seed={seed!r}: give an integer >= 0")
-        if max_new_tokens < 1:
-            raise BadInputError(f"max_new_tokens={max_new_tokens!r}: give at least 1")
+        check_finite("temperature", temperature, least=0.0)
+        check_count("seed", seed, least=0)
+        check_count("max_new_tokens", max_new_tokens, most=self.context_length - 1)
         encoded = [self.encode(prompt) for prompt in prompts]
         limit = self.context_length - max_new_tokens
         if truncate:

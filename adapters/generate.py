@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import Any
 
 from gatekeeper.adapters.openai import ALTERNATIVES, refuses_logprobs
-from gatekeeper.arguments import check_count
-from gatekeeper.errors import GeneratorUnavailableError, MissingDependencyError
+from gatekeeper.arguments import check_count, check_finite
+from gatekeeper.errors import BadInputError, GeneratorUnavailableError, MissingDependencyError
 from gatekeeper.gate.runner import Sampler
 from gatekeeper.io.responses import as_generation
 from gatekeeper.types import Generation
@@ -48,9 +48,12 @@ def bundled_generator(
     ------
     MissingDependencyError
         Without the extra "demo".
+    BadInputError
+        For impossible settings.
     """
     from gatekeeper.adapters.bundled import BundledModel
 
+    _check_sampling(temperature, seed)
     model = BundledModel()
     asked = BUNDLED_TOKENS if max_tokens is None else check_count("max_tokens", max_tokens)
     limit = min(asked, model.context_length // 2)
@@ -116,7 +119,13 @@ def openai_generator(
     GeneratorUnavailableError
         From a call, if a prompt gets no answer; the other answers of its block are lost.
     """
+    if not (isinstance(model, str) and model):
+        raise BadInputError(f"model={model!r:.80}: give the model's name at the endpoint")
+    for name, value in (("base_url", base_url), ("api_key", api_key)):
+        if not isinstance(value, str | None):
+            raise BadInputError(f"{name} is of type {type(value).__name__}: give a string, or None")
     check_count("concurrency", concurrency)
+    _check_sampling(temperature, seed)
     if max_tokens is not None:
         check_count("max_tokens", max_tokens)
     try:
@@ -163,6 +172,8 @@ class _Endpoint:
         temperature: float | None = None,
         seed: int | None = None,
     ) -> Sequence[Generation]:
+        if len(prompts) != len(ids):
+            raise BadInputError(f"{len(prompts)} prompts but {len(ids)} ids: give one for each")
         temperature = self._temperature if temperature is None else temperature
         parameters: dict[str, Any] = {"model": self._model, "temperature": temperature}
         if temperature:
@@ -203,7 +214,14 @@ class _Endpoint:
                 response = await self._ask(client, prompt, parameters)
             except self._openai.OpenAIError as error:
                 raise GeneratorUnavailableError(_message(client, id, error)) from error
-        return _complete(as_generation(response, id=id))
+        try:
+            return _complete(as_generation(response, id=id))
+        except BadInputError as error:  # most often the page of a server, at another URL of it
+            raise GeneratorUnavailableError(
+                f"{_address(client)} answers id={id!r} with no chat completion: "
+                f"{_one_line(response):.80}. Is it the base URL of an API, such as "
+                "http://127.0.0.1:8000/v1?"
+            ) from error
 
     async def _ask(self, client: Any, prompt: str, parameters: dict[str, Any]) -> Any:
         messages = [{"role": "user", "content": prompt}]
@@ -233,6 +251,7 @@ def vllm_generator(
     temperature : float
         0 is greedy.
     seed : int
+        At least 0.
     max_tokens : int or None
         Most tokens of each answer; None: as many as the model's context allows.
 
@@ -240,9 +259,12 @@ def vllm_generator(
     ------
     MissingDependencyError
         Without vLLM.
+    BadInputError
+        For impossible settings.
     GeneratorUnavailableError
         If vLLM cannot load the model; from a call, if it refuses a prompt.
     """
+    _check_sampling(temperature, seed)
     # Standard output is for the report.
     os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
     try:
@@ -287,6 +309,11 @@ def vllm_generator(
     return generate
 
 
+def _check_sampling(temperature: float, seed: int) -> None:
+    check_finite("temperature", temperature, least=0.0)
+    check_count("seed", seed, least=0)
+
+
 def _complete(answer: Generation) -> Generation:
     if answer.broke_off:
         raise GeneratorUnavailableError(
@@ -296,8 +323,12 @@ def _complete(answer: Generation) -> Generation:
     return answer
 
 
+def _address(client: Any) -> str:
+    return str(client.base_url).rstrip("/")
+
+
 def _message(client: Any, id: str, error: Exception) -> str:
-    where, status = str(client.base_url).rstrip("/"), getattr(error, "status_code", None)
+    where, status = _address(client), getattr(error, "status_code", None)
     if status is None:
         return f"{where} cannot be reached: {_one_line(error.__cause__ or error)}"
     body = getattr(error, "body", None)

@@ -38,6 +38,7 @@ from gatekeeper.adapters.openai.attachment import attach
 from gatekeeper.adapters.openai.call_settings import CallSettings, settings_of
 from gatekeeper.adapters.openai.logprobs import ALTERNATIVES, for_chat, is_refusal
 from gatekeeper.adapters.openai.observer import ResponseObserver
+from gatekeeper.arguments import check_flag
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import GateResult, Generation, Undecided, UndecidedState
@@ -67,7 +68,7 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
     Raises
     ------
     BadInputError
-        If `model` is no Runnable, or `gate` is not a VerificationGate.
+        If `model` is no Runnable, `gate` no VerificationGate, or `strict` neither True nor False.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
             raise BadInputError(f"model={model!r:.80}: give a model of LangChain")
         if not isinstance(gate, VerificationGate):
             raise BadInputError(f"gate={gate!r:.80}: give a VerificationGate")
-        self.model, self.gate, self.strict = model, gate, strict
+        self.model, self.gate, self.strict = model, gate, check_flag("strict", strict)
         self._requesting = _with_logprobs(model)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -111,7 +112,8 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         call = _Call(self, config)
         with call.decided():
             yield from call.held(self._requesting.stream(input, call.config, **kwargs))
-        yield call.annotated(call.last)
+        if call.begun:
+            yield call.annotated(call.last)
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
@@ -121,7 +123,8 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         async with call.adecided():
             async for chunk in call.aheld(self._requesting.astream(input, call.config, **kwargs)):
                 yield chunk
-        yield call.annotated(call.last)
+        if call.begun:
+            yield call.annotated(call.last)
 
 
 def _with_logprobs(model: Runnable[Any, Any]) -> Runnable[Any, Any]:

@@ -20,6 +20,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from inspect import iscoroutinefunction
 from typing import Any
 
 from gatekeeper.adapters.harness.release import unusable
@@ -39,6 +40,7 @@ from gatekeeper.adapters.openai.attachment import Result, attach, results_of
 from gatekeeper.adapters.openai.call_settings import CallSettings, settings_of
 from gatekeeper.adapters.openai.logprobs import for_chat, refuses_logprobs
 from gatekeeper.adapters.openai.observer import ResponseObserver
+from gatekeeper.arguments import check_flag
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import Undecided, UndecidedState
@@ -73,7 +75,8 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
     Raises
     ------
     BadInputError
-        If `gate` is not a VerificationGate.
+        If `gate` is not a VerificationGate, `settings` no function, or `trust_clients` neither True
+        nor False.
     """
 
     def __init__(
@@ -86,7 +89,11 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
         super().__init__()
         if not isinstance(gate, VerificationGate):
             raise BadInputError(f"gate={gate!r:.80}: give a VerificationGate")
-        if settings is not None and trust_clients:
+        if not (settings is None or callable(settings)) or iscoroutinefunction(settings):
+            raise BadInputError(
+                f"settings={settings!r:.80}: give a function of the request, which is not async"
+            )
+        if check_flag("trust_clients", trust_clients) and settings is not None:
             raise BadInputError("settings= and trust_clients=True: give one of them")
         self._gate = gate
         self._of_request, self._trust_clients = settings, trust_clients

@@ -7,17 +7,33 @@ from dataclasses import dataclass
 from itertools import chain
 from struct import error as struct_error
 from struct import pack_into
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from gatekeeper.arguments import check_choice
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import MASKED, BoolArray, FloatArray, Generation
 
-__all__ = ["Positions", "Scope", "flat", "make_generation", "numbers", "two_largest"]
+__all__ = [
+    "Positions",
+    "Scope",
+    "check_scope",
+    "flat",
+    "make_generation",
+    "numbers",
+    "two_largest",
+]
 
 Scope = Literal["content", "reasoning", "all"]
 """Which tokens of an output count: those of the answer, of the reasoning before it, or both."""
+
+_SCOPES = get_args(Scope)
+
+
+def check_scope(scope: object) -> None:
+    """Raises BadInputError for what is no `Scope`."""
+    check_choice("scope", scope, _SCOPES)
 
 
 @dataclass(slots=True)

@@ -45,9 +45,11 @@ from gatekeeper.adapters.harness.scores import score_of
 from gatekeeper.adapters.openai.logprobs import ALTERNATIVES, is_refusal
 from gatekeeper.adapters.openai.observer import own_id
 from gatekeeper.analysis.score import score_rows
+from gatekeeper.arguments import check_finite
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import GateResult, Generation, Outcome, Verdict
+from gatekeeper.types.values import check_text
 from gatekeeper.wording import all_of
 
 __all__ = ["EvaluatorVerifier", "Gated", "GatedScore", "Logprobs"]
@@ -89,7 +91,8 @@ class EvaluatorVerifier:
     Raises
     ------
     BadInputError
-        If `evaluator` is not an Evaluator, or `passing` is neither number nor text.
+        If `evaluator` is not an Evaluator, `passing` neither a finite number nor a text, or `key`
+        or `name` no text.
     """
 
     def __init__(
@@ -102,8 +105,11 @@ class EvaluatorVerifier:
     ) -> None:
         if not isinstance(evaluator, Evaluator):
             raise BadInputError(f"evaluator={evaluator!r:.80}: give an Evaluator of pydantic-evals")
-        if isinstance(passing, bool) or not isinstance(passing, int | float | str):
-            raise BadInputError(f"passing={passing!r:.80}: give a number or a text")
+        if not isinstance(passing, str):
+            check_finite("passing", passing)
+        check_text("name", name)
+        if key is not None:
+            check_text("key", key)
         self.evaluator, self.passing, self.key = evaluator, passing, key
         kind, version = type(evaluator), evaluator.get_evaluator_version()
         self.name = name or f"{kind.__module__}.{kind.__qualname__} {version or ''}"
@@ -180,9 +186,15 @@ class Gated(Evaluator):  # type: ignore[misc]  # untyped where it is not install
     id: Callable[[EvaluatorContext], str] | None = None
 
     def __post_init__(self) -> None:
-        """Raises BadInputError if `gate` is not a VerificationGate with a verifier."""
-        if not isinstance(self.gate, VerificationGate) or self.gate.verifier is None:
-            raise BadInputError(f"gate={self.gate!r:.80}: give a VerificationGate with a verifier")
+        """Raises BadInputError if `gate` is not a VerificationGate with a verifier, or another
+        field no function.
+        """
+        _check_gate(self.gate)
+        for name, given in (("task", self.task), ("id", self.id)):
+            if not (given is None or callable(given)):
+                raise BadInputError(
+                    f"{name}={given!r:.80}: give a function of the EvaluatorContext, or None"
+                )
 
     def get_default_evaluation_name(self) -> str:
         """That of the evaluator behind the gate, or the name of its verifier's class."""
@@ -242,6 +254,10 @@ class GatedScore(ReportEvaluator):  # type: ignore[misc]
     """
 
     gate: VerificationGate
+
+    def __post_init__(self) -> None:
+        """Raises BadInputError if `gate` is not a VerificationGate with a verifier."""
+        _check_gate(self.gate)
 
     def build_serialization_arguments(self) -> dict[str, Any]:
         """None: a gate has no JSON."""
@@ -330,6 +346,11 @@ class Logprobs(AbstractCapability[Any]):  # type: ignore[misc]
         return await request_context.model.request(
             request_context.messages, settings, request_context.model_request_parameters
         )
+
+
+def _check_gate(gate: object) -> None:
+    if not isinstance(gate, VerificationGate) or gate.verifier is None:
+        raise BadInputError(f"gate={gate!r:.80}: give a VerificationGate with a verifier")
 
 
 def _numbered(gate: VerificationGate, generation: Generation) -> str:

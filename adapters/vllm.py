@@ -19,6 +19,7 @@ import numpy as np
 
 from gatekeeper.adapters.fields import count_of, field, has, list_of, text_of
 from gatekeeper.adapters.positions import Positions, Scope, make_generation, numbers
+from gatekeeper.arguments import check_count, check_flag
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.providers import attribute
 from gatekeeper.types import FloatArray, Generation
@@ -49,8 +50,16 @@ def prepared(params: Any, k: int = 2) -> Any:
         Never changed. Its own number is kept if it is larger (-1 is the whole vocabulary), and so
         are `logprobs=False` and `logprob_token_ids`, which excludes a number.
     k : int
-        Log-probabilities per token.
+        Log-probabilities per token, at least 2: fewer give no margins.
+
+    Raises
+    ------
+    BadInputError
+        For anything else.
     """
+    if not callable(getattr(params, "clone", None)):
+        raise BadInputError(f"params={params!r:.80}: give a SamplingParams of vLLM")
+    check_count("k", k, least=2)
     clone = params.clone()
     asked = clone.logprobs
     if asked is not False and asked != -1 and not getattr(clone, "logprob_token_ids", None):
@@ -232,16 +241,23 @@ class StreamReader:
         the whole so far (CUMULATIVE, the default of vLLM). The outputs do not show which.
     skip_forced : bool
         Leave out the tokens that a grammar forced.
+
+    Raises
+    ------
+    BadInputError
+        For what is neither True nor False.
     """
 
     def __init__(self, *, delta: bool = False, skip_forced: bool = False) -> None:
-        self._delta = delta
-        self._skip_forced = skip_forced
+        self._delta = check_flag("delta", delta)
+        self._skip_forced = check_flag("skip_forced", skip_forced)
         self._head: dict[str, Any] = {}  # request_id, prompt_token_ids
         self._completions: dict[int, Any] = {}
 
     def add(self, output: Any) -> None:
-        """Add the next RequestOutput."""
+        """Add the next RequestOutput. Raises BadInputError for anything else."""
+        if not has(output, "outputs"):
+            raise BadInputError(f"output={output!r:.80}: not a RequestOutput of vLLM")
         for name in ("request_id", "prompt_token_ids"):
             if field(output, name) is not None:
                 self._head[name] = field(output, name)

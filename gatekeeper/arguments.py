@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from math import inf, isfinite
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ __all__ = [
     "check_beta",
     "check_choice",
     "check_count",
+    "check_finite",
     "check_flag",
     "check_positive",
     "check_seconds",
@@ -100,6 +102,20 @@ def check_count(name: str, value: Any, *, least: int = 1, most: int | None = Non
         wanted = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise BadInputError(f"{name}={value!r:.80}: must be a whole number {wanted}")
     return count
+
+
+def check_finite(name: str, value: Any, *, least: float = -inf) -> float:
+    """Return a number as a float.
+
+    Raises
+    ------
+    BadInputError
+        It is not a finite number of at least `least`; nothing is above or below NaN.
+    """
+    if not (is_number(value) and isfinite(value) and value >= least):
+        wanted = "" if least == -inf else f" of at least {least:g}"
+        raise BadInputError(f"{name}={value!r:.80}: give a finite number{wanted}")
+    return float(value)
 
 
 def check_flag(name: str, value: object) -> bool:

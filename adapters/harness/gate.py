@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from gatekeeper.arguments import check_count
 from gatekeeper.budget import DEFAULT_FRACTION, Budget, budget_text, fraction_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
@@ -54,6 +55,11 @@ class GateOptions:
         Seed of the draws.
     log : Path or None
         SQLite file to write or to resume; None keeps everything in memory.
+
+    Raises
+    ------
+    BadInputError
+        For a total or a warm-up that is no count. What else cannot be used, the gate refuses.
     """
 
     goal: Goal = "score"
@@ -64,6 +70,32 @@ class GateOptions:
     explore: float = 0.1
     seed: int = 0
     log: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.total is not None:
+            check_count("total", self.total)
+        check_count("warmup", self.warmup)
+
+    def check_goal(self, given: str) -> None:
+        """Check that each option serves the goal.
+
+        Parameters
+        ----------
+        given : str
+            How an option is given with its value, for the message: "--{} {}", "-S {}={}".
+
+        Raises
+        ------
+        BadInputError
+            For an option that would have no effect.
+        """
+        for name in OF_ERRORS if self.goal == "score" else ():
+            value = getattr(self, name)
+            if value != getattr(GateOptions(), name):
+                raise BadInputError(
+                    f"{given.format(name, value)} is for finding errors: add "
+                    f"{given.format('goal', 'errors')}, or leave it out to estimate the score"
+                )
 
     def budget_of(self, outputs: int | None) -> Budget:
         """The budget for that many outputs; None: it is not known how many there will be.
@@ -145,13 +177,7 @@ def options_of(args: argparse.Namespace, prefix: str = "--") -> GateOptions:
     Raises BadInputError for an option that does not serve the goal.
     """
     options = GateOptions(**{f.name: getattr(args, f"gate_{f.name}") for f in fields(GateOptions)})
-    for name in OF_ERRORS if options.goal == "score" else ():
-        value = getattr(options, name)
-        if value != getattr(GateOptions(), name):
-            raise BadInputError(
-                f"{prefix}{name} {value} is for finding errors: add {prefix}goal errors, or leave "
-                "it out to estimate the score"
-            )
+    options.check_goal(prefix + "{} {}")
     return options
 
 

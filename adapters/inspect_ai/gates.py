@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from gatekeeper.errors import BadInputError, GatekeeperError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.log_mismatch import OUTPUTS, settings_as_options
 
-__all__ = ["CloseGates", "check_options", "log_of", "one_line", "queue_of"]
+__all__ = ["CloseGates", "checked_options", "log_of", "one_line", "queue_of"]
 
 SUFFIX = ".db"  # of a file; every other path is a folder
 
@@ -70,16 +69,19 @@ def log_of(given: str | None, run: Run | None) -> Path:
     return folder / f"{name}_{run.task_id}{SUFFIX}"
 
 
-def check_options(options: GateOptions, scoring: dict[str, Any]) -> None:
-    """Raise what a gate with these options raises, before anything is scored."""
+def checked_options(scoring: dict[str, Any], **given: Any) -> GateOptions:
+    """The options. Raises what a gate with these raises, before anything is scored."""
     names = {"fraction": "-S budget"} | {
         name: f"-S {name}" for name in ("total", "policy", "warmup", "explore")
     }
     try:
-        _gate(replace(options, log=None), scoring, 1000).close()
+        options = GateOptions(**given)
+        _gate(options, scoring, 1000).close()
     except BadInputError as e:
         name, equals, rest = str(e).partition("=")
         raise BadInputError(f"{names.get(name, name)}{equals}{rest}") from e
+    options.check_goal("-S {}={}")
+    return options
 
 
 def queue_of(options: GateOptions, scoring: dict[str, Any], horizon: int | None) -> OrderedQueue:

@@ -13,8 +13,7 @@ from inspect_ai.solver import TaskState
 from inspect_ai.util import registry_create, registry_info
 from rich.markup import escape
 
-from gatekeeper.adapters.harness.gate import GateOptions
-from gatekeeper.adapters.inspect_ai.gates import check_options, log_of, one_line, queue_of
+from gatekeeper.adapters.inspect_ai.gates import checked_options, log_of, one_line, queue_of
 from gatekeeper.adapters.inspect_ai.hooks import this_run
 from gatekeeper.adapters.inspect_ai.metric import whole_set
 from gatekeeper.adapters.inspect_ai.outputs import (
@@ -25,6 +24,7 @@ from gatekeeper.adapters.inspect_ai.outputs import (
     the_logs,
 )
 from gatekeeper.adapters.inspect_ai.registry import named
+from gatekeeper.arguments import check_finite
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies import T0, Goal
 
@@ -73,24 +73,23 @@ def _gated(
     **arguments
         Arguments of the scorer.
     """
-    options = GateOptions(
-        goal=goal,
-        policy=policy,
-        budget=budget,
-        total=total,
-        warmup=warmup,
-        explore=explore,
-        seed=seed,
-    )
     scoring = {"scorer": scorer, "arguments": arguments, "passing": passing, "key": key}
     with one_line():
         if not (isinstance(scorer, str) and scorer):
             raise BadInputError(f"-S scorer={scorer!r}: give its name, as -S scorer=match")
         if log is not None and not (isinstance(log, str) and log):
             raise BadInputError(f"-S log={log!r}: give a file name, as -S log=run.db")
-        if isinstance(passing, bool) or not isinstance(passing, int | float):
-            raise BadInputError(f"-S passing={passing!r}: a number is needed")
-        check_options(options, scoring)
+        check_finite("-S passing", passing)
+        options = checked_options(
+            scoring,
+            goal=goal,
+            policy=policy,
+            budget=budget,
+            total=total,
+            warmup=warmup,
+            explore=explore,
+            seed=seed,
+        )
     wrapped = _wrapped(scorer, arguments)
     own = registry_info(wrapped).metadata["metrics"]
 

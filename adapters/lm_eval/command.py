@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, NoReturn
 
-from gatekeeper.adapters.harness.gate import add_options, options_of
+from gatekeeper.adapters.harness.gate import GateOptions, add_options, options_of
 from gatekeeper.adapters.lm_eval.evaluate import evaluate, load_harness, one_line, replaced
 from gatekeeper.adapters.lm_eval.grading import Grading
 from gatekeeper.adapters.lm_eval.session import RunReport
 from gatekeeper.errors import BadInputError, GatekeeperError
+from gatekeeper.option_values import number
 
 __all__ = ["main"]
 
@@ -38,6 +39,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0; 1 if selected outputs have no verdict; 2 for bad input; 130 after Ctrl-C.
     """
+    parser = _parser()
+    try:
+        args, rest = parser.parse_known_args(argv)
+        options = options_of(args, "--gate_")
+        grading = Grading(**{f.name: getattr(args, f"gate_{f.name}") for f in fields(Grading)})
+        if not rest or {"-h", "--help"} & set(rest):
+            parser.print_help()
+            print()
+        report = _run(rest, options, grading)
+    except GatekeeperError as e:
+        return _print_error(e)
+    except KeyboardInterrupt:
+        later = (
+            "the same command continues" if args.gate_log else "without --gate_log nothing is kept"
+        )
+        _print_error(f"interrupted; {later}")
+        return 130
+    if report is None:
+        return 0
+    print("gatekeeper:")
+    print(*(f"  {line}" for line in report.lines()), sep="\n")
+    return 1 if report.run.summary.could_not_tell else 0
+
+
+def _parser() -> _Parser:
+    """The parser of the gate's options; the others are the harness's."""
     parser = _Parser(
         prog="python -m gatekeeper.adapters.lm_eval",
         usage="%(prog)s [--gate_… …] <arguments of lm-eval>",
@@ -54,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--gate_filter", metavar="NAME", help="filter whose metric counts (default: the first)")
     add(
         "--gate_passing",
-        type=float,
+        type=number("(-inf, inf)"),
         metavar="X",
         help="value of the metric from which on an answer is right (default: 1, or 0 for a "
         "metric that is better when lower)",
@@ -64,15 +91,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         metavar="NAME",
         help="verifier in place of the metric: math, docker, local or a plug-in's",
     )
-    try:
-        args, rest = parser.parse_known_args(argv)
-        options = options_of(args, "--gate_")
-    except BadInputError as e:
-        return _print_error(e)
-    if not rest or {"-h", "--help"} & set(rest):
-        parser.print_help()
-        print()
-    grading = Grading(**{f.name: getattr(args, f"gate_{f.name}") for f in fields(Grading)})
+    return parser
+
+
+def _run(rest: Sequence[str], options: GateOptions, grading: Grading) -> RunReport | None:
+    """Run the harness's own command with these arguments; None where it evaluates nothing.
+
+    Raises
+    ------
+    BadInputError
+        For what the harness says about its arguments, and for an endpoint that does not answer.
+    """
     report: RunReport | None = None
     started = False
 
@@ -82,39 +111,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         results, report = evaluate(model, options, grading, kwargs)
         return results
 
+    harness, unreachable = load_harness()
     try:
-        harness, unreachable = load_harness()
         with (
             replaced(harness, "simple_evaluate", gated),
             replaced(sys, "argv", ["lm-eval", *rest]),
         ):
             importlib.import_module("lm_eval.__main__").cli_evaluate()
-    except GatekeeperError as e:
-        return _print_error(e)
+    except GatekeeperError:
+        raise
     except unreachable as e:
-        return _print_error(f"the model did not answer: {e}")
+        raise BadInputError(f"the model did not answer: {e}") from e
     except (ValueError, TypeError, OSError) as e:
         if started:
             raise
-        return _print_error(e)  # of the harness, about its arguments
-    except KeyboardInterrupt:
-        later = (
-            "the same command continues" if args.gate_log else "without --gate_log nothing is kept"
-        )
-        _print_error(f"interrupted; {later}")
-        return 130
-    if report is None:
-        return 0
-    print("gatekeeper:")
-    print(*(f"  {line}" for line in report.lines()), sep="\n")
-    return 1 if report.run.summary.could_not_tell else 0
+        raise BadInputError(one_line(e)) from e  # of the harness, about its arguments
+    return report
 
 
-def _print_error(what: object) -> int:
-    text = (
-        one_line(what)
-        if isinstance(what, Exception) and not isinstance(what, GatekeeperError)
-        else what
-    )
+def _print_error(text: object) -> int:
     print(f"gatekeeper: {text}", file=sys.stderr)
     return 2

@@ -46,6 +46,11 @@ def simple_evaluate(
     GatekeeperError
         And every error that the harness raises.
     """
+    if not isinstance(gate, GateOptions):
+        raise BadInputError(f"gate={gate!r:.80}: give GateOptions, such as GateOptions(budget=0.2)")
+    if not isinstance(grading, Grading | None):
+        raise BadInputError(f"grading={grading!r:.80}: give a Grading, or None")
+    gate.check_goal("gate.{}={!r}")
     return evaluate(model, gate, grading or Grading(), kwargs)[0]
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from gatekeeper.arguments import check_finite
 from gatekeeper.errors import BadInputError
 
 __all__ = ["Grading", "filters_of", "grading_of", "is_number", "is_real", "mean_of_documents"]
@@ -33,12 +34,21 @@ class Grading:
     verifier : str or None
         Name of a verifier of gatekeeper, in place of the task's metrics: it gets the response, the
         document's fields and, as `gold`, the document's target.
+
+    Raises
+    ------
+    BadInputError
+        For a `passing` that is no finite number: every answer would be wrong, or right.
     """
 
     metric: str | None = None
     filter: str | None = None
     passing: float | None = None
     verifier: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.passing is not None:
+            check_finite("passing", self.passing)
 
     def is_right(self, value: float, *, higher_is_better: bool) -> bool:
         """Whether a value of the metric is that of a right answer."""

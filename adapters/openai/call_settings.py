@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from gatekeeper.adapters.positions import Scope
+from gatekeeper.adapters.positions import Scope, check_scope
 from gatekeeper.arguments import check_choice
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
@@ -19,7 +19,7 @@ from gatekeeper.types.quick_init import quick_init
 __all__ = ["CallSettings", "Verify", "outputs_requested", "settings_of", "with_settings"]
 
 Verify = Literal["auto", "always", "never"]
-_VERIFY, _SCOPES = get_args(Verify), get_args(Scope)
+_VERIFY = get_args(Verify)
 
 
 @quick_init
@@ -51,7 +51,7 @@ class CallSettings:
 
     def __post_init__(self) -> None:
         check_choice("verify", self.verify, _VERIFY)
-        check_choice("scope", self.scope, _SCOPES)
+        check_scope(self.scope)
         if not (self.id is None or is_id(self.id)):
             raise BadInputError(
                 f"id={self.id!r:.80}: give a string of 1 to {MAX_ID} bytes in UTF-8, or None"

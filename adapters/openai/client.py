@@ -18,7 +18,7 @@ from functools import cache, cached_property
 from types import NoneType
 from typing import Any
 
-from openai import APIResponse, APIStatusError, AsyncAPIResponse, AsyncOpenAI
+from openai import APIResponse, APIStatusError, AsyncAPIResponse, AsyncOpenAI, OpenAI
 
 from gatekeeper.adapters.openai.attachment import Attachment, attach
 from gatekeeper.adapters.openai.call_settings import (
@@ -231,8 +231,14 @@ def wrap(
     Raises
     ------
     BadInputError
-        If the client is wrapped already, or another tool has replaced a part of it.
+        If it is no client, such as a resource of one; if it is wrapped already, or another tool has
+        replaced a part of it.
     """
+    if not isinstance(client, OpenAI | AsyncOpenAI):
+        raise BadInputError(
+            f"client={client!r:.80}: give the client itself, an OpenAI or AsyncOpenAI, not a part "
+            "or an answer of it"
+        )
     if hasattr(client, "_gating"):
         raise BadInputError(f"client={client!r:.80} is wrapped already: wrap the original")
     patched = sorted(set(_patched(client, set())))
@@ -242,7 +248,7 @@ def wrap(
             "or would bypass the gate: wrap the client first, then pass the copy to the tool"
         )
     kind: Any = type(client)
-    wrapped = client.copy()
+    wrapped: Any = client.copy()
     wrapped.__class__ = _gated(kind)
     wrapped._gating = _ClientGate(gate, strict, return_tokens_as_token_ids)
     return wrapped

@@ -8,7 +8,7 @@ of the answer or of the gate, becomes a named state of the result; it is raised 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -23,6 +23,7 @@ from gatekeeper.adapters.openai.call_settings import CallSettings
 from gatekeeper.adapters.openai.reader import generations_of
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
 from gatekeeper.gate import VerificationGate
+from gatekeeper.io.providers import readers
 from gatekeeper.types import Generation, Undecided, UndecidedState
 
 __all__ = ["AsyncObservedStream", "ObservedStream", "ResponseObserver", "observe_stream", "own_id"]
@@ -259,13 +260,22 @@ def observe_stream(
     Raises
     ------
     BadInputError
-        If `stream` passes through a gate already, or is not iterable.
+        If `stream` passes through a gate already, is a whole response, or is not iterable.
     """
     if attached(stream):
         raise BadInputError("stream passes through a gate already: iterate over it as it is")
+    # A list is the chunks of a stream; many a whole response is iterable, too, over its fields.
+    if not isinstance(stream, list) and any(reader.recognises(stream) for reader in readers()):
+        raise BadInputError(
+            f"stream={stream!r:.80} is a whole response: pass it to gate.maybe_verify, or ask the "
+            "model for a stream"
+        )
     observer = ResponseObserver(gate, settings, strict)
     if hasattr(stream, "__aiter__"):
         return AsyncObservedStream(stream, observer)
-    if not isinstance(stream, Iterable):
-        raise BadInputError(f"stream={stream!r:.80}: give an iterable of chunks, or an async one")
+    if not isinstance(stream, Iterable) or isinstance(stream, str | bytes | Mapping):
+        raise BadInputError(
+            f"stream={stream!r:.80}: give an iterable of chunks, or an async one (of an async "
+            "client: await the call first)"
+        )
     return ObservedStream(stream, observer)

@@ -9,7 +9,7 @@ from gatekeeper.adapters.openai.chat import chat_generations
 from gatekeeper.adapters.openai.completions import completion_generations
 from gatekeeper.adapters.openai.responses import response_generation
 from gatekeeper.adapters.openai.stream import StreamReader
-from gatekeeper.adapters.positions import Scope
+from gatekeeper.adapters.positions import Scope, check_scope
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.providers import attribute
 from gatekeeper.types import Generation
@@ -62,8 +62,10 @@ def generations_of(
     Raises
     ------
     BadInputError
-        If `response` is not a whole response: a chunk of a stream is read by `StreamReader`.
+        If `response` is not a whole response: a chunk of a stream is read by `StreamReader`; or for
+        another scope.
     """
+    check_scope(scope)
     choices = field(response, "choices")
     if isinstance(choices, list):
         if all(field(choice, "message") is not None for choice in choices):

@@ -13,7 +13,8 @@ from gatekeeper.adapters.openai.completions import completion_generations
 from gatekeeper.adapters.openai.content import answer_and_reasoning
 from gatekeeper.adapters.openai.entries import Entries
 from gatekeeper.adapters.openai.responses import response_generation
-from gatekeeper.adapters.positions import Scope
+from gatekeeper.adapters.positions import Scope, check_scope
+from gatekeeper.arguments import check_flag
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
 
@@ -72,14 +73,20 @@ class StreamReader:
         Leave out the tokens that a grammar forced.
     strict : bool
         Whether a value that is not a chunk raises BadInputError; otherwise it is ignored.
+
+    Raises
+    ------
+    BadInputError
+        For another scope, and for what is neither True nor False.
     """
 
     def __init__(
         self, *, scope: Scope = "content", skip_forced: bool = False, strict: bool = False
     ) -> None:
+        check_scope(scope)
         self._scope: Scope = scope
-        self._skip_forced = skip_forced
-        self._strict = strict
+        self._skip_forced = check_flag("skip_forced", skip_forced)
+        self._strict = check_flag("strict", strict)
         self._head: dict[str, Any] = {}  # id, model
         self._usage: Any = None
         self._choices: dict[int, _Choice] = {}

@@ -13,6 +13,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.record_table import RecordTable
 from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.types import BoolArray, FloatArray, GateResult, IntArray, Record, Signals
+from gatekeeper.types.record import check_record
 from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
 
 __all__ = ["OutputTable", "raw_of_records"]
@@ -115,7 +116,7 @@ def _of_rows(rows: Sequence[_Row]) -> OutputTable:
 
 def _row_of(output: Record | GateResult) -> _Row:
     if isinstance(output, Record):
-        return _row_of_record(output)
+        return _row_of_record(check_record(output))
     if isinstance(output, GateResult):
         return _row_of_result(output)
     raise BadInputError(

@@ -16,6 +16,7 @@ from gatekeeper.policies.proposal import checked_proposal
 from gatekeeper.policies.score import T0
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.types import Candidate, Decision, Label, Outcome, Reason, Record, Verdict
+from gatekeeper.types.record import check_record
 from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
 from gatekeeper.wording import counted, plural
 
@@ -216,7 +217,7 @@ def evaluation_start(n: int, *, warmup: int = T0, evaluate: Evaluate = "all") ->
 
 def _check(records: Sequence[Record]) -> None:
     ids: set[str] = set()
-    for record in records:
+    for record in map(check_record, records):
         if record.id in ids:
             raise BadInputError(f"id {record.id!r} occurs twice: give each record a unique id")
         ids.add(record.id)

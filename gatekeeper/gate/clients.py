@@ -6,9 +6,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from gatekeeper.arguments import check_flag
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate.watch import Watched, watched
 from gatekeeper.io.providers import wrapper_of
+from gatekeeper.limits import MAX_ID, is_id
 from gatekeeper.types import GateResult, Undecided
 from gatekeeper.wording import counted
 
@@ -48,10 +50,16 @@ class ClientMethods:
         Raises
         ------
         BadInputError
-            For another client, and for one that another tool has patched.
+            For another client, for one that another tool has patched, and for settings that are
+            neither True nor False.
         """
         wrapped: ClientT = wrapper_of(client)(
-            self, client, strict=strict, return_tokens_as_token_ids=return_tokens_as_token_ids
+            self,
+            client,
+            strict=check_flag("strict", strict),
+            return_tokens_as_token_ids=check_flag(
+                "return_tokens_as_token_ids", return_tokens_as_token_ids
+            ),
         )
         return wrapped
 
@@ -91,8 +99,15 @@ class ClientMethods:
         Raises
         ------
         BadInputError
-            For anything but a function, and for generators: use `observe_stream` for these.
+            For anything but a function, and for generators: use `observe_stream` for these. For an
+            `id` that no output can have, and a `strict` that is neither True nor False.
         """
+        check_flag("strict", strict)
+        if not (id is None or callable(id) or is_id(id)):
+            raise BadInputError(
+                f"id={id!r:.80}: give a string of 1 to {MAX_ID} bytes in UTF-8, a function of the "
+                "call's arguments, or None"
+            )
         return watched(self, task=task, id=id, strict=strict)
 
     def task(
@@ -168,7 +183,13 @@ class ClientMethods:
             As in `task`.
         strict
             As in `wrap`.
+
+        Raises
+        ------
+        BadInputError
+            For what is no stream, such as a whole response, and for impossible settings.
         """
+        check_flag("strict", strict)
         from gatekeeper.adapters.openai.call_settings import CallSettings
         from gatekeeper.adapters.openai.observer import observe_stream
 

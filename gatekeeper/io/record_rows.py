@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import UniqueIds
 from gatekeeper.types import Record
+from gatekeeper.types.record import check_record
 from gatekeeper.types.values import COST, LEAST_COST, MOST_COST, as_features
 
 __all__ = ["Row", "RowCheck", "rows_of"]
@@ -44,8 +45,10 @@ def rows_of(records: Iterable[Record]) -> Iterator[Row]:
     BadInputError
         For a value that a file could not hold either, naming the id.
     """
+    if not isinstance(records, Iterable) or isinstance(records, Mapping | str | bytes):
+        raise BadInputError(f"records={records!r:.80}: give a list of gatekeeper.Record")
     check = RowCheck()
-    for record in records:
+    for record in map(check_record, records):
         h = record.signals
         data = {
             "id": record.id,
@@ -137,7 +140,7 @@ class RowCheck:
 
 
 def _is_null(value: object) -> bool:
-    return value is None or value != value
+    return value is None or (isinstance(value, Real) and value != value)
 
 
 def _there(name: str, data: Mapping[str, Any]) -> Any:
@@ -160,7 +163,7 @@ def _number(name: str, value: object, *, needed: str) -> float:
 def _signal(name: str, value: object) -> float:
     if _is_null(value):
         return nan
-    if value == "-inf":
+    if isinstance(value, str) and value == "-inf":
         return -inf
     number = _number(name, value, needed="a number, null or '-inf'")
     if abs(number) > LARGEST and number != -inf:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gatekeeper.arguments import check_flag
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.providers import attribute, readers, response_names
 from gatekeeper.limits import MAX_ID, is_id
@@ -73,8 +74,12 @@ def as_generations(
     Raises
     ------
     BadInputError
-        If the response is of no known shape.
+        If the response is of no known shape, and for another scope.
     """
+    from gatekeeper.adapters.positions import check_scope
+
+    check_scope(scope)
+    check_flag("skip_forced", skip_forced)
     if isinstance(response, Generation):
         found = [response]
     else:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import log
+from operator import index
 from typing import Any
 
 import numpy as np
 
+from gatekeeper.arguments import check_count
 from gatekeeper.errors import BadInputError
 from gatekeeper.types.values import FloatArray, as_floats
 from gatekeeper.wording import counted
@@ -35,14 +37,18 @@ def log_probabilities_of_scores(
         For shapes that do not fit each other, and for beam search.
     """
     scores, sequences = _parts(result, sequences)
-    ids = np.asarray(_on_host(sequences))
+    try:
+        ids = np.asarray(_on_host(sequences))
+    except ValueError:  # rows of several lengths
+        raise BadInputError(f"sequences={sequences!r:.80}: rows of one length are needed") from None
     ids = ids[None] if ids.ndim == 1 else ids
     if ids.ndim != 2 or ids.dtype.kind not in "iu":
         raise BadInputError(
             f"sequences of shape {ids.shape} and type {ids.dtype}: token ids are needed, one row "
             "per output"
         )
-    if not 0 <= row < len(ids):
+    row = check_count("row", row, least=0)
+    if row >= len(ids):
         raise BadInputError(f"row={row}: sequences has {counted(len(ids), 'row')}, from 0")
     if len(scores) > ids.shape[1]:
         raise BadInputError(
@@ -99,7 +105,11 @@ def _steps(scores: Any) -> Sequence[Any]:
 
 def _length(tokens: list[int], end: int | Iterable[int] | None) -> int:
     """How many tokens there are, the one that ends the output included."""
-    ends = set() if end is None else {end} if isinstance(end, int) else set(end)
+    try:
+        listed = [] if end is None else list(end) if isinstance(end, Iterable) else [end]
+        ends = {index(each) for each in listed}
+    except TypeError:
+        raise BadInputError(f"end={end!r:.80}: give a token id, or a list of them") from None
     return next((i + 1 for i, token in enumerate(tokens) if token in ends), len(tokens))
 
 

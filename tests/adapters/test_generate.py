@@ -124,6 +124,13 @@ def test_an_error_of_the_endpoint_is_one_line() -> None:
             GeneratorUnavailableError, match=r"broke off the answer to id='.*'error"
         ):
             generate(PROMPTS[:1], IDS[:1])
+    page = b"<!doctype html>\n<title>It works!</title>"  # of the same server, without /v1
+    with ScriptedUpstream(lambda request: [reply(page, kind="text/html")]) as server:
+        generate = openai_generator("tiny-1", base_url=server.url, api_key="none")
+        with pytest.raises(
+            GeneratorUnavailableError, match=r"no chat completion: <!doctype html> <title>.*/v1\?"
+        ):
+            generate(PROMPTS[:1], IDS[:1])
     gone = openai_generator(MODEL, base_url=url, api_key="none")
     with pytest.raises(GeneratorUnavailableError, match=f"{url} cannot be reached: "):
         gone(PROMPTS[:1], IDS[:1])
