@@ -14,12 +14,14 @@ import atexit
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 from gatekeeper.adapters.openai import ALTERNATIVES, refuses_logprobs
 from gatekeeper.arguments import check_count, check_finite
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError, MissingDependencyError
+from gatekeeper.gate.own_loop import OwnLoop
 from gatekeeper.gate.runner import Sampler
 from gatekeeper.io.responses import as_generation
 from gatekeeper.types import Generation
@@ -180,7 +182,8 @@ class _Endpoint:
             parameters["seed"] = self._seed if seed is None else seed
         if self._max_tokens is not None:
             parameters["max_tokens"] = self._max_tokens
-        return asyncio.run(self._answer_all(prompts, ids, parameters))
+        with closing(OwnLoop()) as loop:  # the caller's thread may have one, as in a notebook
+            return loop.run(self._answer_all(prompts, ids, parameters))
 
     async def _answer_all(
         self, prompts: Sequence[str], ids: Sequence[str], parameters: dict[str, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import signal
@@ -56,6 +57,17 @@ def test_an_endpoint_answers_as_the_model_behind_it() -> None:
     assert [(a.id, a.text, a.model) for a in answers] == [(e.id, e.text, e.model) for e in expected]
     for answer, e in zip(answers, expected, strict=True):
         np.testing.assert_allclose(answer.top2, e.top2, atol=1e-3)
+
+
+def test_an_endpoint_answers_where_an_event_loop_runs() -> None:
+    """As in the cells of a notebook."""
+
+    async def cell(url: str) -> Any:
+        return openai_generator(MODEL, base_url=url, api_key="none")(PROMPTS[:2], IDS[:2])
+
+    with serving() as client:
+        answers = asyncio.run(cell(str(client.base_url)))
+    assert [answer.id for answer in answers] == IDS[:2]
 
 
 def test_a_model_that_refuses_logprobs_is_asked_without(
