@@ -115,12 +115,12 @@ class Evaluation:
 
     def check(self, prediction: Prediction) -> Outcome:
         """Evaluate one prediction. Called from several threads."""
-        if self._stopped.is_set():
-            return Outcome(Verdict.INFRA_ERROR, detail="stopped")
         spec = self._specs[prediction.instance]
         given = (spec, prediction.as_dict(), self._client, self._run_id, self._timeout)
-        self._running.add(prediction.instance)
+        self._running.add(prediction.instance)  # before the question: `stop` asks after its answer
         try:
+            if self._stopped.is_set():
+                return Outcome(Verdict.INFRA_ERROR, detail="stopped")
             self._run_instance(**dict(zip(RUN_INSTANCE, given, strict=True)))
         finally:
             self._running.discard(prediction.instance)

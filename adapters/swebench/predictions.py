@@ -13,6 +13,7 @@ from typing import Any
 from gatekeeper.adapters.harness.generation import generation_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field, read_jsonl
+from gatekeeper.limits import MAX_ID, is_id
 from gatekeeper.types import Generation
 
 __all__ = ["Prediction", "fingerprint", "read_predictions"]
@@ -122,6 +123,10 @@ def _numbered(path: Path, at: str, entry: Any, parse: Any) -> Prediction:
 
 def _prediction(line: Mapping[str, Any]) -> Prediction:
     instance = field(line, "instance_id", str)
+    if not is_id(instance):
+        raise BadInputError(
+            f"field 'instance_id' is {instance!r:.80}: a string of 1 to {MAX_ID} bytes is needed"
+        )
     is_null = "model_patch" in line and line["model_patch"] is None
     patch = "" if is_null else field(line, "model_patch", str)
     own = {

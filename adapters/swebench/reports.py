@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gatekeeper.adapters.swebench.predictions import Prediction
+from gatekeeper.arguments import check_flag
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Outcome, Verdict
 
@@ -115,13 +116,13 @@ def outcome_of(place: Path, prediction: Prediction) -> Outcome:
     """
     try:
         report = json.loads((place / "report.json").read_bytes())[prediction.instance]
-        resolved = report["resolved"]
+        resolved = check_flag("resolved", report["resolved"])  # the text "false" would be true
+        detail = _tests(report.get("tests_status") or {})
     except FileNotFoundError:
         return _without_report(place)
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         return _unknown(ERROR, f"{place / 'report.json'} cannot be read: delete it to try again")
     meta: dict[str, Any] = {"swebench": RESOLVED if resolved else UNRESOLVED}
-    detail = _tests(report.get("tests_status") or {})
     if resolved:
         return Outcome(Verdict.PASSED, detail=detail, meta=meta)
     reason = report.get("infra_failure_reason", "")

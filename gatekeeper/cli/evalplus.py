@@ -25,6 +25,7 @@ from gatekeeper.log import Log
 from gatekeeper.log_mismatch import settings_as_options
 from gatekeeper.option_values import number, whole
 from gatekeeper.programs.harness_plan import add_plan_options, print_harness_plan
+from gatekeeper.programs.option_groups import complete_group
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.values import (
     STDIN,
@@ -39,6 +40,8 @@ from gatekeeper.types import GateResult
 __all__ = ["add", "main"]
 
 QUICK = 60.0  # seconds: where all checks take no longer, a part of them saves little
+# The options that the generation of samples has, with their defaults.
+GENERATION = {"base_url": None, "n_samples": 1, "temperature": 0.0}
 # Settings of a log, and their options.
 OWN = {"dataset": "--dataset", "base_only": "--base-only", "sandbox": "--sandbox"}
 BLOCK = 32  # decisions before their verdicts are learned; runs are equal only with an equal block
@@ -83,29 +86,40 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_plan_options(parser, limited="problems of the data set")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    made = parser.add_argument_group("generation of the samples that the file lacks")
-    made.add_argument("--model", metavar="NAME", help="name of the model at the endpoint")
-    made.add_argument(
+    _add_generation(parser.add_argument_group("generation of the samples that the file lacks"))
+    parser.set_defaults(run=main)
+
+
+def _add_generation(group: argparse._ArgumentGroup) -> None:
+    """Add `--model`, and the options of `GENERATION`."""
+    group.add_argument("--model", metavar="NAME", help="name of the model at the endpoint")
+    group.add_argument(
         "--base-url",
         type=base_url,
         metavar="URL",
         help="endpoint of an OpenAI API; its key is in OPENAI_API_KEY",
     )
-    made.add_argument(
-        "--n-samples", type=whole(), default=1, metavar="N", help="samples for each problem"
+    group.add_argument(
+        "--n-samples",
+        type=whole(),
+        metavar="N",
+        help=f"samples for each problem (default: {GENERATION['n_samples']})",
     )
-    made.add_argument(
-        "--temperature", type=number("[0, inf)"), default=0.0, metavar="T", help="0 is greedy"
+    group.add_argument(
+        "--temperature",
+        type=number("[0, inf)"),
+        metavar="T",
+        help=f"0 is greedy (default: {GENERATION['temperature']:g})",
     )
-    parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
     """Returns 0, or 1 if selected samples have no verdict. Raises BadInputError."""
     if args.out is not None:
         check_output("--out", args.out, source=args.samples)
-    if args.base_url and not args.model:
-        raise BadInputError(f"--base-url {args.base_url} needs --model, the model's name there")
+    complete_group(
+        args, GENERATION, needs="--model, the model that makes samples", met=bool(args.model)
+    )
     if not (args.model or args.samples.exists()):
         raise BadInputError(f"--samples {args.samples} does not exist: --model generates it")
     options_of(args)  # before the data set, which takes its time

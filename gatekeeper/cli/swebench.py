@@ -26,6 +26,7 @@ from gatekeeper.log_mismatch import OUTPUTS, settings_as_options
 from gatekeeper.option_values import whole
 from gatekeeper.programs.harness_plan import add_plan_options, print_harness_plan
 from gatekeeper.programs.interrupt import set_interrupt_message
+from gatekeeper.programs.option_groups import complete_group
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.standard_output import result_alone
 from gatekeeper.programs.values import check_output, input_file, open_output, summary_stream
@@ -38,6 +39,8 @@ __all__ = ["add", "main"]
 # block leave processors idle: larger blocks than where checks take seconds.
 BLOCK = 100
 SHOWN = 5  # instances without a verdict
+# The options that an evaluation has, with their defaults.
+EVALUATION = {"split": "test", "run_id": "gatekeeper", "workers": 4, "timeout": 1800}
 OWN = {  # settings of a log, and their options
     "predictions": OUTPUTS,
     "dataset": "--dataset",
@@ -83,52 +86,65 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_plan_options(parser, limited="predictions of the file")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    run = parser.add_argument_group("evaluation, with --dataset")
-    run.add_argument("--split", default="test", help="of the data set (default: %(default)s)")
-    run.add_argument(
+    _add_evaluation(parser.add_argument_group("evaluation, with --dataset"))
+    parser.set_defaults(run=main)
+
+
+def _add_evaluation(group: argparse._ArgumentGroup) -> None:
+    """Add the options of `EVALUATION`."""
+    usual = "(default: {})".format
+    group.add_argument("--split", help=f"of the data set {usual(EVALUATION['split'])}")
+    group.add_argument(
         "--run-id",
-        default="gatekeeper",
         metavar="NAME",
-        help="names the folder logs/run_evaluation/NAME (default: %(default)s)",
+        help=f"names the folder logs/run_evaluation/NAME {usual(EVALUATION['run_id'])}",
     )
-    run.add_argument(
-        "--workers", type=whole(), default=4, metavar="N", help="evaluations at the same time"
+    group.add_argument(
+        "--workers",
+        type=whole(),
+        metavar="N",
+        help=f"evaluations at the same time {usual(EVALUATION['workers'])}",
     )
-    run.add_argument(
+    group.add_argument(
         "--timeout",
         type=whole(1, 10**6),
-        default=1800,
         metavar="SECONDS",
-        help="for the tests of an instance (default: %(default)s)",
+        help=f"for the tests of an instance {usual(EVALUATION['timeout'])}",
     )
-    parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
     """Returns 0, or 1 if selected instances have no verdict. Raises BadInputError."""
     if args.out is not None:
         check_output("--out", args.out, source=args.predictions)
+    needs = "--dataset: with --reports nothing is evaluated"
+    complete_group(args, EVALUATION, needs=needs, met=args.reports is None)
     options = options_of(args)
     predictions = read_predictions(args.predictions)[: args.limit]
     if not any(p.patch for p in predictions):
         raise BadInputError(_no_patch(args, len(predictions)))
     chosen = "predictions (another file or --limit)"
-    if args.dry_run:
-        patched = sum(bool(p.patch) for p in predictions)
-        with settings_as_options(options.log, outputs=chosen, own=OWN):
-            print_harness_plan(
-                patched,
-                options,
-                lambda log: _open_gate(args, options, predictions, patched, log=log),
-                noun="prediction",
-                as_json=args.json,
-            )
-        return 0
-    with (
-        settings_as_options(options.log, outputs=chosen, own=OWN),
-        result_alone(),  # SWE-bench prints
-        _source(args, predictions) as source,
-    ):
+    with settings_as_options(options.log, outputs=chosen, own=OWN):
+        return (_dry_run if args.dry_run else _run)(args, options, predictions)
+
+
+def _dry_run(
+    args: argparse.Namespace, options: GateOptions, predictions: Sequence[Prediction]
+) -> int:
+    """Print how many predictions would be evaluated."""
+    patched = sum(bool(p.patch) for p in predictions)
+    print_harness_plan(
+        patched,
+        options,
+        lambda log: _open_gate(args, options, predictions, patched, log=log),
+        noun="prediction",
+        as_json=args.json,
+    )
+    return 0
+
+
+def _run(args: argparse.Namespace, options: GateOptions, predictions: Sequence[Prediction]) -> int:
+    with result_alone(), _source(args, predictions) as source:  # SWE-bench prints
         results = _gate(args, options, predictions, source)
         notes = _notes(source, predictions, results)
     score = resolve_rate(predictions, results)

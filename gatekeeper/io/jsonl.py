@@ -9,6 +9,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import stat
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +22,7 @@ from gatekeeper.arguments import as_path
 from gatekeeper.errors import BadInputError
 from gatekeeper.limits import MAX_LINE
 
-__all__ = ["UniqueIds", "field", "lines_of", "read_jsonl"]
+__all__ = ["UniqueIds", "field", "is_endless", "lines_of", "read_jsonl"]
 
 T = TypeVar("T")
 _decode = json.JSONDecoder().raw_decode
@@ -84,11 +86,13 @@ def lines_of(path: str | Path) -> Iterator[bytes | None]:
     Raises
     ------
     BadInputError
-        If the file cannot be read.
+        If the file cannot be read, or is a device, which may have no end.
     """
     path = as_path("path", path)
     try:
         with _open(path) as file:
+            if is_endless(file.fileno()):
+                raise BadInputError(f"{path} is a device without an end: give a file")
             if file.peek(3)[:3] == BOM_UTF8:
                 file.read(3)
             for line in iter(partial(file.readline, MAX_LINE + 1), b""):
@@ -101,6 +105,14 @@ def lines_of(path: str | Path) -> Iterator[bytes | None]:
     except (OSError, EOFError, zlib.error) as e:
         reason = e.strerror if isinstance(e, OSError) and e.strerror else e
         raise BadInputError(f"{path} cannot be read: {reason}") from e
+
+
+def is_endless(descriptor: int) -> bool:
+    """Whether this is a device such as /dev/zero. A terminal and /dev/null have an end."""
+    found = os.fstat(descriptor)
+    if not (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)):
+        return False
+    return not os.isatty(descriptor) and found.st_rdev != os.stat(os.devnull).st_rdev
 
 
 def _open(path: Path) -> io.BufferedReader:

@@ -18,6 +18,7 @@ from typing import TextIO
 
 from gatekeeper.arguments import is_base_url, is_key
 from gatekeeper.errors import BadInputError
+from gatekeeper.io.jsonl import is_endless
 from gatekeeper.log.place import PostgresRun, is_address
 
 __all__ = [
@@ -83,22 +84,43 @@ def shown_variable(name: str) -> str:
 
 
 def input_file(text: str) -> Path:
-    """The path of a file to read; "-" is standard input, which may then be read again and again."""
-    if text != "-":
-        return named_file(text)
-    if sys.stdin is None:  # closed; descriptor 0 may be another file by now
-        raise argparse.ArgumentTypeError("'-': standard input is closed: give a file")
+    """The path of a file to read, which may then be read again and again; "-" is standard input.
+
+    A pipe gives its bytes only once. Those of standard input and of a shell's `<(command)` are
+    kept, under the same name.
+    """
+    path = STDIN if text == "-" else named_file(text)
+    number = _descriptor(path)
+    if number is None:
+        if path.is_fifo():
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is a named pipe, which can be read only once: give -, with < {text}"
+            )
+        return path
+    if number == 0 and sys.stdin is None:  # closed; descriptor 0 may be another file by now
+        raise argparse.ArgumentTypeError(f"{text!r}: standard input is closed: give a file")
     try:
-        if not stat.S_ISREG(os.fstat(0).st_mode):  # a pipe gives its bytes only once
-            with open(0, "rb", closefd=False) as pipe, tempfile.TemporaryFile() as kept:
+        mode = os.fstat(number).st_mode
+        if is_endless(number):
+            raise argparse.ArgumentTypeError(f"{text!r} is a device without an end: give a file")
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            with open(number, "rb", closefd=False) as pipe, tempfile.TemporaryFile() as kept:
                 shutil.copyfileobj(pipe, kept)
                 kept.flush()
-                os.dup2(kept.fileno(), 0)
+                os.dup2(kept.fileno(), number)
     except OSError as e:
         raise argparse.ArgumentTypeError(
-            f"'-': standard input cannot be read: {e.strerror}; give a file"
+            f"{text!r} cannot be read: {e.strerror}; give a file"
         ) from e
-    return STDIN
+    return path
+
+
+def _descriptor(path: Path) -> int | None:
+    """The open file of this process that a path such as /dev/fd/63 names; None for other paths."""
+    if path == STDIN:
+        return 0
+    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", str(path))
+    return None if found is None else int(found[1])
 
 
 def check_output(option: str, path: Path, *, source: Path | PostgresRun) -> None:

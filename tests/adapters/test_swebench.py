@@ -15,6 +15,7 @@ import pytest
 import simulated_swebench
 from simulated_swebench import patch_of, write
 
+from gatekeeper import BadInputError
 from gatekeeper.adapters.swebench.predictions import Prediction, read_predictions
 from gatekeeper.adapters.swebench.reports import outcome_of
 from gatekeeper.cli import main
@@ -344,3 +345,42 @@ def test_a_dry_run_of_a_part_says_what_the_run_does(
     code, error = run(capsys, *part[:2], "--budget", "0.4", *part[4:])
     assert code == 2
     assert "--log run.db was written with --budget 0.5 (now 0.4)" in error
+
+
+@pytest.mark.parametrize(
+    "option", [("--split", "dev"), ("--run-id", "r"), ("--workers", "2"), ("--timeout", "60")]
+)
+def test_an_option_of_an_evaluation_is_in_vain_with_reports(
+    place: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, str]
+) -> None:
+    code, line = run(capsys, *option)
+    assert code == 2
+    assert line == (
+        f"gatekeeper: {' '.join(option)} needs --dataset: with --reports nothing is evaluated"
+    )
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        {"resolved": "false"},
+        {"resolved": None},
+        {"resolved": 1},
+        {"resolved": False, "tests_status": {"FAIL_TO_PASS": {"success": []}}},
+        ["resolved"],
+    ],
+)
+def test_an_odd_report_is_no_verdict(tmp_path: Path, report: Any) -> None:
+    """The text "false" counts as true."""
+    (tmp_path / "report.json").write_text(json.dumps({"i": report}))
+    outcome = outcome_of(tmp_path, Prediction("m", Generation("i", "patch")))
+    assert outcome.verdict is Verdict.INFRA_ERROR
+    assert "delete it to try again" in outcome.detail
+
+
+def test_an_id_that_no_output_can_have(tmp_path: Path) -> None:
+    for name in ("", "x" * 2000):
+        line = {"instance_id": name, "model_name_or_path": "m", "model_patch": "p"}
+        (tmp_path / "p.jsonl").write_text(json.dumps(line))
+        with pytest.raises(BadInputError, match=r"p.jsonl, line 1: field 'instance_id' is '"):
+            read_predictions(tmp_path / "p.jsonl")

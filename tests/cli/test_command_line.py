@@ -86,6 +86,17 @@ def test_dash_is_standard_input_and_output() -> None:
     assert bad.stderr.startswith("gatekeeper: /dev/stdin, line 5: not JSON")
 
 
+@pytest.mark.skipif(not shutil.which("bash"), reason="has <(command)")
+def test_the_output_of_another_command_is_a_file(tmp_path: Path) -> None:
+    """A pipe gives its bytes only once, and files are read twice."""
+    items = tmp_path / "items.jsonl"
+    items.write_text("".join(json.dumps(item) + "\n" for item in MATHS))
+    shell = f"{sys.executable} -m gatekeeper verify math <(cat {items}) --out -"
+    ran = subprocess.run(["bash", "-c", shell], capture_output=True, text=True)
+    assert [json.loads(line)["error"] for line in ran.stdout.splitlines()] == [0, 1, 0, 1]
+    assert "4 items in " in ran.stderr
+
+
 @pytest.mark.skipif(not shutil.which("bash"), reason="completes bash")
 def test_completion_in_bash(tmp_path: Path) -> None:
     """Of commands, options of a subcommand, choices and files."""
