@@ -33,10 +33,16 @@ __all__ = ["ends", "read", "recognises"]
 
 
 def recognises(response: Any) -> bool:
-    """Whether the response has candidates; or a list of such."""
-    if isinstance(response, list):
-        return any(isinstance(attribute(each, "candidates"), list) for each in response[:2])
-    return isinstance(attribute(response, "candidates"), list)
+    """Whether the response has candidates, or feedback on a prompt that was blocked; or a list of
+    such.
+    """
+    chunks = response[:2] if isinstance(response, list) else [response]
+    return any(
+        isinstance(attribute(chunk, "candidates"), list)
+        or attribute(chunk, "promptFeedback") is not None
+        or attribute(chunk, "prompt_feedback") is not None
+        for chunk in chunks
+    )
 
 
 def ends(chunk: Any) -> dict[int, bool]:

@@ -267,8 +267,8 @@ def observe_stream(
     # A list is the chunks of a stream; many a whole response is iterable, too, over its fields.
     if not isinstance(stream, list) and any(reader.recognises(stream) for reader in readers()):
         raise BadInputError(
-            f"stream={stream!r:.80} is a whole response: pass it to gate.maybe_verify, or ask the "
-            "model for a stream"
+            f"stream of type {type(stream).__name__!r} is a whole response: pass it to "
+            "gate.maybe_verify, or ask the model for a stream"
         )
     observer = ResponseObserver(gate, settings, strict)
     if hasattr(stream, "__aiter__"):

@@ -108,6 +108,18 @@ def test_an_odd_response_is_named(response: Any) -> None:
         as_generations(response, id="a")
 
 
+def test_a_prompt_that_was_blocked_has_no_output() -> None:
+    """Gemini answers without candidates: a known shape, and nothing to decide on."""
+    blocked = {"promptFeedback": {"blockReason": "SAFETY"}, "modelVersion": "g"}
+    assert as_generations(blocked) == []
+    for shape in (blocked, {"prompt_feedback": {"block_reason": "SAFETY"}, "candidates": None}):
+        with pytest.raises(BadInputError, match=r"has 0 choices: exactly one is needed"):
+            as_generation(shape, id="a")
+        (result,) = observed([shape])
+        assert isinstance(result, Undecided)
+        assert result.state is UndecidedState.EMPTY
+
+
 def test_a_negative_count_is_unknown() -> None:
     """Some servers send -1 for it."""
     found = as_generation(
