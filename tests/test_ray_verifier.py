@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from gatekeeper import Generation, Outcome, Verdict
-from gatekeeper.errors import BadInputError
+from gatekeeper.errors import BadInputError, GeneratorUnavailableError
 from gatekeeper.ray import RayGenerator, RayVerifier, VerifyRows
 
 
@@ -134,6 +134,73 @@ def test_what_a_pool_cannot_do_is_refused(pool: Any, monkeypatch: pytest.MonkeyP
             pool(Passes, cpus=cpus)
     with pytest.raises(BadInputError, match="cpus='1': a number is needed"):
         pool(Passes, cpus="1")
+    with pytest.raises(BadInputError, match="make=3: give a"):
+        pool(3)
+
+
+def test_what_a_verifier_of_rows_cannot_be() -> None:
+    with pytest.raises(BadInputError, match="make=None: give a verifier's name"):
+        VerifyRows(None)  # type: ignore[arg-type]
+    with pytest.raises(BadInputError, match="text=3: a string is needed"):
+        VerifyRows(Passes, text=3)  # type: ignore[arg-type]
+    with pytest.raises(BadInputError, match="name=3: a string is needed"):
+        RayVerifier(Passes, name=3)  # type: ignore[arg-type]
+    with pytest.raises(BadInputError, match="address=3: a string is needed"):
+        RayVerifier(Passes, address=3)  # type: ignore[arg-type]
+
+
+class LoadError(Exception):
+    """What the stand-in raises for a call that failed in an actor that lives."""
+
+
+class Models:
+    """Ray's module: the second actor cannot load its model, every other one can."""
+
+    cloudpickle = pickle
+    exceptions = SimpleNamespace(RayTaskError=LoadError, RayError=LoadError)
+
+    def __init__(self) -> None:
+        self.started = 0
+
+    def remote(self, cls: object) -> Any:
+        return SimpleNamespace(options=lambda **given: SimpleNamespace(remote=self._start))
+
+    def _start(self, make: object) -> Any:
+        self.started += 1
+        loading: Future[Any] = Future()
+        if self.started == 2:
+            loading.set_exception(LoadError("no memory"))
+        else:
+            loading.set_result(None)
+        answers: Future[Any] = Future()
+        answers.set_result(["answer"])
+        return SimpleNamespace(
+            load=SimpleNamespace(remote=lambda: loading),
+            generate=SimpleNamespace(remote=lambda *given: answers),
+        )
+
+    def wait(self, calls: list[Future[Any]], timeout: float) -> Any:
+        return [list(found) for found in wait(calls, timeout)]
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 4.0}
+
+    def get(self, call: Future[Any]) -> Any:
+        return call.result()
+
+    def kill(self, actor: object) -> None:
+        pass
+
+
+def test_an_actor_that_could_not_load_its_model_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A call that gets its place later starts another one."""
+    monkeypatch.setattr("gatekeeper.ray.generator.connected", lambda address: Models())
+    with RayGenerator(list, actors=2, gpus=0) as generate:
+        with pytest.raises(GeneratorUnavailableError, match="no memory"):
+            generate(["x"], ["a"])
+        assert [generate(["x"], ["a"]) for _ in range(4)] == [["answer"]] * 4
 
 
 def test_a_row_without_a_text_takes_no_other_with_it() -> None:

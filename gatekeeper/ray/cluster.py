@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from gatekeeper.errors import BadInputError, MissingDependencyError
-from gatekeeper.types.values import as_number
+from gatekeeper.types.values import as_number, check_text
 
 __all__ = [
     "POLL",
@@ -38,7 +38,11 @@ def connected(address: str | None) -> Any:
     ------
     MissingDependencyError
         Without the extra `ray`.
+    BadInputError
+        For an address that is no text.
     """
+    if address is not None:
+        check_text("address", address)
     try:
         import ray
     except ImportError as e:

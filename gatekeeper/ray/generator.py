@@ -78,6 +78,11 @@ class RayGenerator:
         attempts: int = 3,
         address: str | None = None,
     ) -> None:
+        if not callable(make):
+            raise BadInputError(
+                f"make={make!r:.80}: give a function that makes the generator, such as "
+                "functools.partial(vllm_generator, 'my-model')"
+            )
         self.actors = check_count("actors", actors)
         self._attempts = check_count("attempts", attempts)
         check_reserved("gpus", gpus, zero=True)
@@ -129,7 +134,8 @@ class RayGenerator:
         started, why = self._free.get(), ""
         try:
             for _ in range(self._attempts):
-                started = self._loaded(started)
+                taken, started = started, None  # one that cannot load its model has ended
+                started = self._loaded(taken)
                 try:
                     call = started.actor.generate.remote(list(prompts), list(ids), sampling)
                     answers: Sequence[Generation] = self._result(call)

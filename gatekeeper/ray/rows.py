@@ -10,6 +10,7 @@ import numpy as np
 from gatekeeper.errors import BadInputError
 from gatekeeper.ray.worker import Make, Worker
 from gatekeeper.types import Generation, Outcome, Verdict
+from gatekeeper.types.values import check_text
 
 __all__ = ["VerifyRows"]
 
@@ -26,9 +27,15 @@ class VerifyRows:
         As of `RayVerifier`; one verifier for each actor of Ray Data.
     text
         The column with the outputs' text. The whole row is the task.
+
+    Raises
+    ------
+    BadInputError
+        For a `make` that makes no verifier, and a column that no table can have.
     """
 
     def __init__(self, make: Make, *, text: str = "text") -> None:
+        check_text("text", text)
         self._worker, self._text = Worker(make), text
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from gatekeeper.arguments import check_count
-from gatekeeper.errors import BadInputError, GatekeeperError
+from gatekeeper.errors import GatekeeperError
 from gatekeeper.ray.cluster import (
     POLL,
     START_LIMIT,
@@ -22,8 +22,9 @@ from gatekeeper.ray.cluster import (
     not_picklable,
     reason_of,
 )
-from gatekeeper.ray.worker import Make, Worker
+from gatekeeper.ray.worker import Make, Worker, check_make
 from gatekeeper.types import Generation, Outcome, Verdict
+from gatekeeper.types.values import check_text
 
 __all__ = ["RayVerifier"]
 
@@ -83,8 +84,8 @@ class RayVerifier:
         address: str | None = None,
         name: str = "",
     ) -> None:
-        if not (isinstance(make, str) or callable(make)):
-            raise BadInputError(f"make={make!r:.80}: give a verifier's name or what makes one")
+        check_make(make)
+        check_text("name", name)
         self._batch, self._attempts = check_count("batch", batch), check_count("attempts", attempts)
         size = None if actors is None else check_count("actors", actors)
         check_reserved("cpus", cpus, zero=False)

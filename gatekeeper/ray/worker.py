@@ -12,16 +12,24 @@ from gatekeeper.protocols import Verifier
 from gatekeeper.types import Generation, Outcome, Verdict
 from gatekeeper.verifiers import as_verifier, make_verifier
 
-__all__ = ["Make", "Worker"]
+__all__ = ["Make", "Worker", "check_make"]
 
 Make = str | Callable[[], Any]
 """A verifier's name, such as "local", or what makes one: a class, a `functools.partial`."""
+
+
+def check_make(make: object) -> None:
+    """Raises BadInputError for what is no `Make`."""
+    if not (isinstance(make, str) or callable(make)):
+        raise BadInputError(f"make={make!r:.80}: give a verifier's name or what makes one")
 
 
 class Worker:
     """One verifier, used by one call at a time."""
 
     def __init__(self, make: Make) -> None:
+        """Raises BadInputError for what is no `Make`, and for one that makes no verifier."""
+        check_make(make)
         made = make_verifier(make) if isinstance(make, str) else make()
         self._verifier = as_verifier(made)
         if not isinstance(self._verifier, Verifier):

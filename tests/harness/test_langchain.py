@@ -14,7 +14,7 @@ import sys
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -34,7 +34,7 @@ from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.runnables import RunnableLambda, RunnableParallel
+from langchain_core.runnables import RunnableGenerator, RunnableLambda, RunnableParallel
 from langchain_openai import ChatOpenAI, OpenAI
 from pydantic import BaseModel
 
@@ -590,6 +590,32 @@ def test_a_parser_after_the_model(gate: VerificationGate, way: str) -> None:
     answers = {"right": right.answer, "wrong": wrong.answer, "raw": right.answer}
     assert gate.verifier.given == answers
     assert {gate.find(id_).signals.state for id_ in answers} == {"ok"}
+
+
+def test_a_stream_of_nothing_has_no_chunk(gate: VerificationGate) -> None:
+    """Such as of a parser that found nothing; the model has answered all the same."""
+
+    def none(chunks: Iterator[Any]) -> Iterator[Any]:
+        yield from (chunk for chunk in chunks if chunk is None)
+
+    async def anone(chunks: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        async for chunk in chunks:
+            if chunk is None:
+                yield chunk
+
+    chain = Gated(Answering(answer="x") | RunnableGenerator(none, anone), gate)
+    assert list(chain.stream(QUESTION, config("sync"))) == []
+
+    async def read() -> list[Any]:
+        return [chunk async for chunk in chain.astream(QUESTION, config("async"))]
+
+    assert asyncio.run(read()) == []
+
+
+def test_wrong_arguments(gate: VerificationGate) -> None:
+    for value in ("no", None, 2):
+        with pytest.raises(BadInputError, match=f"strict={value!r}: give True or False"):
+            Gated(Answering(answer="x"), gate, strict=value)
 
 
 class Sum(BaseModel):

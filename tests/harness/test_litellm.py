@@ -30,6 +30,7 @@ if find_spec("litellm") is None:
 from aiohttp import ClientSession
 
 from gatekeeper import (
+    BadInputError,
     Budget,
     GateResult,
     Outcome,
@@ -519,3 +520,17 @@ def test_headers_on_the_proxys_other_routes(gate: VerificationGate, model: dict[
         assert await headers(None) is None
 
     asyncio.run(calls())
+
+
+def test_wrong_arguments(gate: VerificationGate) -> None:
+    from gatekeeper.adapters.litellm import GatekeeperLogger
+
+    async def settings(request: Any) -> Any: ...
+
+    for given, shown in (
+        ({"settings": 3}, r"settings=3: give a function of the request"),
+        ({"settings": settings}, r"settings=<function .*: give a function"),
+        ({"trust_clients": "no"}, r"trust_clients='no': give True or False"),
+    ):
+        with pytest.raises(BadInputError, match=shown):
+            GatekeeperLogger(gate, **given)

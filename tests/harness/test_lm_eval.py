@@ -505,6 +505,9 @@ def test_a_task_sets_its_own_metric(url: str, answers: str, tmp_path: Path) -> N
         ({"apply_chat_template": False}, "add --apply_chat_template"),
         ({"predict_only": True}, "nothing to gate"),
         ({"gate": GateOptions(budget=3.0)}, "fraction=3.0"),
+        ({"gate": GateOptions(warmup=7)}, "gate.warmup=7 is for finding errors"),
+        ({"gate": None}, "gate=None: give GateOptions"),
+        ({"grading": "f1"}, "grading='f1': give a Grading, or None"),
         ({"gate": GateOptions(log=Path("/nowhere/run.db"))}, "its folder does not exist"),
     ],
 )
@@ -519,6 +522,7 @@ def test_bad_input_is_refused(url: str, answers: str, wrong: Any, said: str) -> 
         ["--tasks", "nothing", "--model", "gated-chat"],
         ["--tasks", TASK, "--model", "gated-chat", "--gate_budget", "0"],
         ["--tasks", TASK, "--model", "gated-chat", "--gate_policy", "luck"],
+        ["--tasks", TASK, "--model", "gated-chat", "--gate_passing", "nan"],
         ["--tasks", "{folder}/empty.yaml", "--model", "gated-chat"],
         ["--tasks", "{folder}/missing.yaml", "--model", "gated-chat"],
         [

@@ -490,6 +490,13 @@ def test_kill_9_and_the_same_log_again(tmp_path: Path) -> None:
 def test_bad_input() -> None:
     with pytest.raises(BadInputError, match="give an Evaluator"):
         EvaluatorVerifier(lambda ctx: True)  # type: ignore[arg-type]
+    for passing in (float("nan"), float("inf"), None, True):  # NaN: every output would be wrong
+        with pytest.raises(BadInputError, match=r"passing=.*: give a finite number"):
+            EvaluatorVerifier(Giving(), passing=passing)
+    with pytest.raises(BadInputError, match="key=3: a string is needed"):
+        EvaluatorVerifier(Giving(), key=3)
+    with pytest.raises(BadInputError, match="gate=None: give a VerificationGate"):
+        GatedScore(None)
     with pytest.raises(BadInputError, match="gate='x': give a VerificationGate"):
         Gated("x")  # type: ignore[arg-type]
     with VerificationGate(budget=Budget(fraction=0.5), verifier=MathChecker()) as gate:
