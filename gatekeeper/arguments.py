@@ -23,8 +23,8 @@ __all__ = [
     "check_finite",
     "check_flag",
     "check_positive",
+    "check_printable",
     "check_seconds",
-    "check_text",
     "is_base_url",
     "is_key",
     "is_number",
@@ -157,7 +157,7 @@ def check_seconds(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_text(name: str, value: object) -> str:
+def check_printable(name: str, value: object) -> str:
     """Return a text, such as a name that other programs show.
 
     Raises

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
-from gatekeeper.arguments import check_flag, check_text
+from gatekeeper.arguments import check_flag, check_printable
 from gatekeeper.errors import BadInputError, MissingDependencyError
 from gatekeeper.printable import printable
 from gatekeeper.types import Observation
@@ -73,7 +73,7 @@ class OpenTelemetry:
                 f"logger_provider={logger_provider!r:.80}: give an opentelemetry LoggerProvider, "
                 "or None for the global one"
             )
-        self._name = check_text("name", name)
+        self._name = check_printable("name", name)
         self._explanations = check_flag("explanations", explanations)
         self._trace, self._severity = trace, SeverityNumber.INFO
         self._logger = get_logger(

@@ -14,7 +14,7 @@ from threading import Condition, Thread
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakSet
 
-from gatekeeper.arguments import check_count, check_flag, check_seconds, check_text
+from gatekeeper.arguments import check_count, check_flag, check_printable, check_seconds
 from gatekeeper.errors import BadInputError
 from gatekeeper.printable import printable
 from gatekeeper.types import Observation
@@ -138,7 +138,7 @@ class ScoreSink(ABC):
     def __init__(
         self, name: str = "correctness", *, most: int = 10_000, explanations: bool = True
     ) -> None:
-        self.name = check_text("name", name)
+        self.name = check_printable("name", name)
         self.sent = self.dropped = self.failed = self.without_span = 0
         self._most = check_count("most", most)
         self._explanations = check_flag("explanations", explanations)
