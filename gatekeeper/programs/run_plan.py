@@ -139,6 +139,7 @@ def print_plan(
     run: Run | None,
     *,
     kinds: Mapping[str, int] | None = None,
+    others: int = 0,
     max_seconds: float | None = None,
     as_json: bool = False,
 ) -> None:
@@ -151,6 +152,8 @@ def print_plan(
         What the log has.
     kinds : mapping or None
         How many tasks there are of each kind, for a run that generates the answers.
+    others : int
+        How many other answers each prompt gets, with which its output is compared.
     max_seconds : float or None
         The most that one verification takes, where the verifiers declare it.
     as_json : bool
@@ -159,11 +162,13 @@ def print_plan(
     outcomes = [] if run is None else [r.outcome for r in run.results.values() if r.outcome]
     mean = sum(o.seconds for o in outcomes) / len(outcomes) if outcomes else None
     to_verify = max(plan.most - len(outcomes), 0)
+    to_generate = plan.tasks - plan.known
     found: dict[str, Any] = {
         f"{plan.noun}s": plan.tasks,
         **({} if kinds is None else {"kinds": kinds}),
         "answered": plan.known,
-        **({} if kinds is None else {"to_generate": plan.tasks - plan.known}),
+        **({} if kinds is None else {"to_generate": to_generate}),
+        **({} if kinds is None else {"to_generate_for_comparison": others * to_generate}),
         "warmup": plan.warmup,
         "after_warmup_at_most": plan.later,
         "verified": len(outcomes),
@@ -177,7 +182,10 @@ def print_plan(
     print(f"{plan}.")
     if kinds is not None:
         of_kinds = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        print(f"Tasks: {of_kinds}. To generate: {counted(found['to_generate'], 'answer')}.")
+        answers = counted(to_generate, "answer")
+        if others:
+            answers += f", and {others * to_generate:,} others to compare them with"
+        print(f"Tasks: {of_kinds}. To generate: {answers}.")
     text = f"To verify: at most {to_verify}"
     if outcomes:
         text += f", beside the {len(outcomes)} that the log has"

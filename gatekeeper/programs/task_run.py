@@ -207,6 +207,7 @@ def _dry_run(tasks: Sequence[Task], budget: Budget, verifier: ByKind, options: R
         RunPlan(len(tasks), 0 if run is None else len(run.outputs), budget, options),
         run,
         kinds=dict(Counter(str(task["kind"]) for task in tasks)),
+        others=samples_of(options.features) + (options.second_model is not None),
         max_seconds=verifier.max_seconds,
         as_json=options.json,
     )

@@ -235,6 +235,19 @@ def test_the_plan_is_what_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "To generate: 0 answers" in capsys.readouterr().out
 
 
+def test_the_plan_counts_the_answers_for_comparison(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = lines(tmp_path / "tasks.jsonl", *({**MATH, "id": f"m{i}"} for i in range(3)))
+    compared = ["--features", "agreement:4", "--second-model", "other"]
+    for how, count in (([], 0), (compared[:2], 12), (compared, 15)):
+        assert main(["run", str(tasks), *how, "--dry-run", "--json"]) == 0
+        plan = json.loads(capsys.readouterr().out)
+        assert (plan["to_generate"], plan["to_generate_for_comparison"]) == (3, count)
+    assert main(["run", str(tasks), *compared, "--dry-run"]) == 0
+    assert "3 answers, and 15 others to compare them with." in capsys.readouterr().out
+
+
 def test_a_log_without_a_decision_takes_other_settings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
