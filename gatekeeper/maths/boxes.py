@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,6 +28,7 @@ _JOINT = re.compile(  # "or", "(or", ", or else", "/"
     r"(?:(?:and|or|else|vs\.?|versus|also|maybe|perhaps|possibly|alternatively)[-,;/|(]*)*",
     re.IGNORECASE,
 )
+_OR = re.compile(r"(?<![a-z])or(?![a-z])", re.IGNORECASE)
 _NAME = re.compile(r"(?<![A-Za-z])([A-Za-z])[\s$]*=[\s$]*\Z")
 
 
@@ -93,7 +95,10 @@ def joined(text: str, boxes: list[Box]) -> list[Box]:
 
 
 def content(text: str, parts: list[Box]) -> str | None:
-    """What stands in the boxes: "2, 3", or "x=2, y=3"; None where the last has no content."""
+    r"""What stands in the boxes: "2, 3", or "x=2, y=3"; None where the last has no content.
+
+    Boxes between which "or" stands keep it, because A or B is not A, B.
+    """
     last = parts[-1]
     if not last.content or len(parts) == 1:
         return last.content or None
@@ -101,7 +106,8 @@ def content(text: str, parts: list[Box]) -> str | None:
     names = [_NAME.search(text, max(0, box.start - MAX_GAP), box.start) for box in parts]
     if len(contents) == len(parts) == len({name[1] for name in names if name}) > 1:
         contents = [f"{name[1]}={x}" for name, x in zip(names, contents, strict=True) if name]
-    return ", ".join(contents)
+    gaps = [text[box.end : following.start] for box, following in pairwise(parts)]
+    return (r"\text{ or }" if any(map(_OR.search, gaps)) else ", ").join(contents)
 
 
 def is_part(text: str, parts: list[Box]) -> bool:

@@ -82,7 +82,7 @@ def extract(response: str) -> str | None:
     """The final answer as written, stripped, or None where there is none.
 
     An unclosed `<think>`, and an unclosed or empty last box, are no answer. Joined boxes come back
-    as one list, "a, b".
+    as one text, with commas, or with "or" where that joins them.
     """
     found = find(response)
     return found.text if found else None

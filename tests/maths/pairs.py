@@ -628,6 +628,10 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("boxes", "4", r"\boxed{3}. Wait, that is wrong: \boxed{4}", True),
     ("boxes", "3", r"\boxed{3}. Wait, that is wrong: \boxed{4}", False),
     ("boxes", "2,3", r"So $x=\boxed{2}$ or $x=\boxed{3}$.", True),
+    ("boxes", "A, B", r"\boxed{A} or \boxed{B}", UNKNOWN),  # one of them, or both
+    ("boxes", "A, B", r"\boxed{A} and \boxed{B}", True),
+    ("boxes", "A", r"\boxed{A} or \boxed{B}", False),
+    ("boxes", "2,3", r"\boxed{2} or $\boxed{3}$", True),
     ("boxes", "5", r"\boxed{\boxed{5}}", True),
     ("boxes", "5", r"$\boxed 5$", True),
     ("boxes", "5", r"\fbox{5}", True),
