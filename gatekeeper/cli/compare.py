@@ -23,7 +23,7 @@ from gatekeeper.log.place import PostgresRun
 from gatekeeper.option_values import number
 from gatekeeper.policies import Random, policy_names
 from gatekeeper.programs.console import ResultConsole
-from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
+from gatekeeper.programs.log_argument import add_source, place_given
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.report import formatting as fmt
 from gatekeeper.wording import counted
@@ -38,12 +38,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         "gate must have explored: outputs with propensity 0 cannot be estimated."
     )
     parser.add_argument(
-        "file",
-        type=log_or_records,
-        help="a run's log, or JSONL (or .jsonl.gz) of records with "
-        "propensities; - is standard input",
-    )
-    parser.add_argument(
         "--policy", action="append", metavar="NAME",
         help="may be repeated (default: all). One of " + ", ".join(policy_names()),
     )  # fmt: skip
@@ -54,9 +48,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="share of the full cost (default: the run's own)",
     )
-    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_run_name(parser)
+    add_source(parser, records="records with propensities")
     parser.set_defaults(run=main)
 
 

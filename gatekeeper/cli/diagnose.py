@@ -27,7 +27,7 @@ from gatekeeper.io.records import load_with_run
 from gatekeeper.log.run_table import RunTable
 from gatekeeper.option_values import number, whole
 from gatekeeper.programs.console import ResultConsole
-from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
+from gatekeeper.programs.log_argument import add_source, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import MOST_SEEDS
@@ -62,11 +62,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         "(too few labels or records); 2 bad input."
     )
     parser.add_argument(
-        "file",
-        type=log_or_records,
-        help="a run's log, or JSONL (or .jsonl.gz) of records; - is standard input",
-    )
-    parser.add_argument(
         "--budget",
         "--beta",
         type=number("(0, 1)"),
@@ -81,9 +76,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--seeds", type=whole(1, MOST_SEEDS), metavar="N",
         help="orders in which policies are replayed (default: 10; 3 above 300,000 records)",
     )  # fmt: skip
-    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_run_name(parser)
+    add_source(parser)
     parser.set_defaults(run=main)
 
 

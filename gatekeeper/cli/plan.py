@@ -22,7 +22,7 @@ from gatekeeper.io.records import load_with_run
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.policies import DEFAULT_POLICY, Random, describe_policy
 from gatekeeper.programs.console import ResultConsole
-from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
+from gatekeeper.programs.log_argument import add_source, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.report import formatting as fmt
@@ -40,11 +40,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         "with all labels. Budgets are shares of the cost of verifying all after the warm-up."
     )
     parser.add_argument(
-        "file",
-        type=log_or_records,
-        help="a run's log, or JSONL (or .jsonl.gz) of records; - is standard input",
-    )
-    parser.add_argument(
         "--recall", type=float, metavar="SHARE",
         help="share of all errors to find (default: 0.9, unless a risk is given)",
     )  # fmt: skip
@@ -57,9 +52,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"(default: the run's own; {DEFAULT_POLICY} for records and after --goal score)",
     )
-    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_run_name(parser)
+    add_source(parser)
     parser.set_defaults(run=main)
 
 

@@ -22,7 +22,7 @@ from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.option_values import number, whole
 from gatekeeper.policies import Oracle, Random, built_in, describe_policy, replay_names
 from gatekeeper.programs.console import ResultConsole
-from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
+from gatekeeper.programs.log_argument import add_source, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import MOST_SEEDS, check_output, open_output, summary_stream
@@ -41,11 +41,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         "the cost of verifying everything. Every seed shuffles the records, flips a tenth of "
         "the labels that policies learn from, and adds noise to the signals; the figures count "
         "the true labels. Means over seeds with Student-t 95 % margins."
-    )
-    parser.add_argument(
-        "file",
-        type=log_or_records,
-        help="a run's log, or JSONL (or .jsonl.gz) of records; - is standard input",
     )
     parser.add_argument(
         "--policy",
@@ -76,9 +71,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=os.cpu_count() or 1,
         help="processes (default: one per processor)",
     )
-    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    add_run_name(parser)
+    add_source(parser)
     parser.set_defaults(run=main)
 
 

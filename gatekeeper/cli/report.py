@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.option_values import number
-from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
+from gatekeeper.programs.log_argument import add_source, place_given
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import check_output, open_output, summary_stream
 
@@ -19,19 +19,13 @@ __all__ = ["add", "main"]
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = "The page loads nothing from the network. It needs the extra plots."
     parser.add_argument(
-        "file",
-        type=log_or_records,
-        help="a run's log, or JSONL (or .jsonl.gz) of records; - is standard input",
-    )
-    parser.add_argument(
         "-o", "--out", type=Path, required=True, help="HTML file to write; - is standard output"
     )
     parser.add_argument(
         "--budget", "--beta", type=number("(0, 1)"), metavar="SHARE",
         help="share of the full cost, for the figures (default: the log's own; 0.2 for records)",
     )  # fmt: skip
-    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
-    add_run_name(parser)
+    add_source(parser)
     parser.set_defaults(run=main)
 
 

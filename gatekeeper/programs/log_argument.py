@@ -8,7 +8,7 @@ from pathlib import Path
 from gatekeeper.log.place import PostgresRun, is_address, place_of
 from gatekeeper.programs.values import input_file, named_file
 
-__all__ = ["add_run_name", "log_file", "log_or_records", "place_given"]
+__all__ = ["add_run_name", "add_source", "log_file", "log_or_records", "place_given"]
 
 
 def log_file(text: str) -> Path | str:
@@ -19,6 +19,20 @@ def log_file(text: str) -> Path | str:
 def log_or_records(text: str) -> Path | str:
     """The same; "-" is standard input."""
     return text if is_address(text) else input_file(text)
+
+
+def add_source(parser: argparse.ArgumentParser, *, records: str = "records") -> None:
+    """Add `file`, a run's log or records, and the options on how it is read.
+
+    `records` says what they need to be, for the help.
+    """
+    parser.add_argument(
+        "file",
+        type=log_or_records,
+        help=f"a run's log, or JSONL (or .jsonl.gz) of {records}; - is standard input",
+    )
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
+    add_run_name(parser)
 
 
 def add_run_name(parser: argparse.ArgumentParser) -> None:
