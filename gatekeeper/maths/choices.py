@@ -19,7 +19,10 @@ _ANOTHER_CHOICE = re.compile(
     r"|(?:(?<=[,;/.:)&])\s*|\\lor ?|\b(?:OR|AND|NOT)\s+)\(?([A-J])(?=[).:,;/&]|\s*$)"
 )
 _SEVERAL = re.compile(r"[A-H]{2,}|\(?[A-H]\)?(?:(?:[,;] ?| AND )\(?[A-H]\)?)+")  # "ABD", "A, B, D"
-_OPTION = re.compile(r"\\text\{(?:option|choice)(?:\}| (?=\(?[a-j]\W))")
+_KIND = re.compile(  # of thing that a letter names
+    r"\\text\{(?:option|choice|graph|figure|diagram|picture|store|shop|plan|player|team|group|bag|box"
+    r"|jar|machine|car|train|statement|point|line|case|method|class)(?:\}| (?=\(?[a-j]\W))"
+)
 _EXPLICIT_CHOICE = re.compile(r"\\text\{\(?[a-j][).]?\}|\([A-J]\)")
 _LABELLED = re.compile(  # "(B) 5", "B. 5": the choice with its text, in a reference
     r"(?:\(([A-J])\)(?=\d|\\[a-z$])|([A-J])[.)]|\\text\{\(?([a-j])[).:]\}?(?!\}|$))(?!.*,).+"
@@ -33,7 +36,10 @@ _WORDED = re.compile(r"\\text\{\(?[a-j][).:]\s*([^{}]*)\}")
 
 def same_choice(gold: str, answer: str) -> bool | None:
     """Whether an answer chooses the letter of the reference; None where that is no letter."""
-    answer = _OPTION.sub(lambda m: "" if m[0][-1] == "}" else r"\text{", answer)
+    if len(_bare_letter(answer)) == 1:
+        gold = _without_kind(gold)
+    if len(_bare_letter(gold)) == 1:
+        answer = _without_kind(answer)
     several = [_SEVERAL.fullmatch(_TEXT.sub(lambda m: m[1].upper(), x)) for x in (gold, answer)]
     mine, its = (match and sorted(match[0].replace("AND", "")) for match in several)
     if mine and its and re.search(r"[,;]|\band\b", gold + answer):
@@ -52,6 +58,15 @@ def same_choice(gold: str, answer: str) -> bool | None:
     plain = _TEXT.sub(lambda m: f" {m[1].upper()} ", answer)
     chosen = {_letter(match) for match in (given, *_ANOTHER_CHOICE.finditer(plain))}
     return chosen == {_letter(wanted)}
+
+
+def _without_kind(text: str) -> str:
+    r"""\text{store b} as \text{b}."""
+    return _KIND.sub(lambda m: "" if m[0][-1] == "}" else r"\text{", text)
+
+
+def _bare_letter(text: str) -> str:
+    return text.removeprefix(r"\text{").removesuffix("}").strip("()")
 
 
 def is_denied(answer: str) -> bool:

@@ -270,6 +270,8 @@ class AnswerComparer:
                 return None
             if reads_as(rational(gold), answer.parts):
                 return None
+            if collection is answer and self._is_one_quantity(answer):
+                return some(self._nodes(gold, part) for part in answer.parts)
             values = tuple(part for part in collection.parts if not is_condition(part))
             if len(values) == 1 and len(collection.parts) > 1:  # 1/x, x != 0
                 pair = (values[0], other) if collection is gold else (other, values[0])
@@ -297,6 +299,12 @@ class AnswerComparer:
         # An answer may be given twice, as in "x = 5, 5", but not a reference once.
         counts = gold.kind is Kind.LIST and not _UNCOUNTED.search(gold.text)
         return self._unordered(mine, its, counts=counts)
+
+    def _is_one_quantity(self, answer: Node) -> bool:
+        """Whether the parts are one quantity in several units: 150 minutes, or 2.5 hours."""
+        with_units = all(units.split(part.text)[1] for part in answer.parts)
+        pairs = pairwise(answer.parts)
+        return r"\lor" in answer.text and with_units and all(self._nodes(x, y) for x, y in pairs)
 
     def _piecewise(self, gold: Node, answer: Node) -> bool | None:
         if gold.kind is answer.kind:

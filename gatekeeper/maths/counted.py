@@ -22,7 +22,8 @@ _VERBS = frozenset(  # auxiliaries, and those in -s that need no object
         "is was are were am be been being isn't aren't wasn't has have had do does did will would "
         "can could shall should may might must cannot seems appears looks sounds feels fails works "
         "exceeds equals remains becomes gives makes gets contradicts violates satisfies divides "
-        "overcounts undercounts overestimates underestimates overshoots leads lies misses needs"
+        "overcounts undercounts overestimates underestimates overshoots leads lies misses needs "
+        "counts ignores omits forgets"
     )
 )
 _CHANGING = _VERBS | frozenset(  # in every place
@@ -49,7 +50,8 @@ _NEUTRAL = (_GRAMMAR - _CHANGING) | {"so", "then", "more", "less", "fewer"}
 _OPENING = frozenset(words_of("of in per each every a an for"))
 _ALONE = frozenset(
     words_of(
-        "left remaining total altogether overall together combined exactly precisely respectively"
+        "left remaining total altogether overall together combined exactly precisely respectively "
+        "approximately roughly exact approx"
     )
 )
 _PLURAL = re.compile(
@@ -76,12 +78,18 @@ _DOUBTS = (_CHANGING - _VERBS) | frozenset(
             "impossible contradiction fail than close just estimate attempt try hardly far partly "
             "partially half twice double negative opposite multiplied divided doubled halved "
             "subtracted naive tempting trap distractor doubtful questionable unlikely unproven "
-            "uncertain unclear checked verified proved proven ruled out another before part"
+            "uncertain unclear checked verified proved proven ruled out another before part off"
         ),
     )
 )
-_MISSED = re.compile(rf"\b(?:(?:over|under)[a-z]{{4,}}|{TENTATIVE})\b")
-_LINKS = frozenset(words_of("and that which who such so if when where because while since as for"))
+_MISSED = re.compile(
+    rf"\b(?:(?:over|under)[a-z]{{4,}}|{TENTATIVE}"
+    r"|what (?!(?:we|you|they|the|was|is|remains)\b)[a-z]+)\b"
+)
+_LINKS = frozenset(words_of("and that which who such so when where because while since as for"))
+
+_RATES = frozenset(words_of("night morning evening piece person head game trip lesson child"))
+_PARTICLES = frozenset(words_of("out up off"))
 
 _LIMIT = re.compile(
     r"(?:at (?:first|most|least)|only (?:when|if|for|in case)|provided|assuming|below zero)\b"
@@ -107,7 +115,7 @@ def is_counted(phrase: str, is_unit: IsUnit, *, is_one: bool) -> bool:
     if words[at] in _GRAMMAR:
         is_complete = is_one if before else words[at] in _OPENING
         return (is_complete or _ALONE.issuperset(before or "-")) and _is_neutral(words[at:])
-    return _is_neutral(after) and not _is_verb(words[at], after)
+    return _is_neutral(after) and not _is_verb(words[at], after, is_unit)
 
 
 def goes_on(phrase: str, is_unit: IsUnit) -> bool:
@@ -131,7 +139,9 @@ def goes_on(phrase: str, is_unit: IsUnit) -> bool:
         return not is_past and is_affirmed(words)
     if after[:1] in (["is"], ["was"]):
         return is_affirmed(after)
-    return "too" not in after[:2] and not _is_limit(after) and not _is_verb(words[at], after)
+    if "too" in after[:2] or _is_limit(after):
+        return False
+    return not _is_verb(words[at], after, is_unit)
 
 
 def _noun(words: list[str], is_unit: IsUnit) -> int:
@@ -142,11 +152,18 @@ def _noun(words: list[str], is_unit: IsUnit) -> int:
     return len(words)
 
 
-def _is_verb(plural: str, after: list[str]) -> bool:
-    """Whether an object follows what looks like a plural: "exceeds the bound", "leaves gaps"."""
+def _is_verb(plural: str, after: list[str], is_unit: IsUnit) -> bool:
+    """Whether an object follows what looks like a plural: "exceeds the bound", "leaves gaps".
+
+    Or an article, but not that of a rate ("hours a day"), or a particle ("turns out wrong").
+    """
     if not after or not plural.endswith("s") or _SYMBOL.fullmatch(plural):
         return False
-    word = after[0]
+    word, following = after[0], after[1:2]
+    if word in ("a", "an") and following:
+        return following[0] not in _RATES and not is_unit(following[0])
+    if word in _PARTICLES and following != ["of"] and not is_unit(plural):
+        return True
     return word in _OBJECTS or (
         word not in _GRAMMAR and word.endswith("s") and _PLURAL.fullmatch(word) is not None
     )

@@ -12,8 +12,18 @@ from collections import deque
 from dataclasses import dataclass
 
 from gatekeeper.maths import boxes
-from gatekeeper.maths.surroundings import begins_sum, is_retracted
-from gatekeeper.maths.vocabulary import CHANGES, COUNTS, DOUBTFUL, MULTIPLES, PARTS, PRECISION, TENS
+from gatekeeper.maths.aftermath import is_retracted
+from gatekeeper.maths.surroundings import begins_sum
+from gatekeeper.maths.vocabulary import (
+    CHANGES,
+    COUNTS,
+    DOUBTFUL,
+    MULTIPLES,
+    PARTS,
+    PRECISION,
+    REJECTED,
+    TENS,
+)
 
 __all__ = ["Found", "extract", "find"]
 
@@ -26,6 +36,8 @@ CUE = re.compile(
     r"|^[#* ]{0,8}(?:final )?answer[* ]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 )
+# Preferred: "the answer is 5; the answer is not 6".
+AFFIRMED_CUE = re.compile(rf"(?:{CUE.pattern})(?!\s*(?:not|{'|'.join(REJECTED)})\b)", CUE.flags)
 # Read only where no cue is: "if the order mattered, the answer would be 36".
 CONDITIONAL_CUE = re.compile(r"\banswer would be\b:?", re.IGNORECASE)
 _FORMULA = (
@@ -115,8 +127,10 @@ def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
 
 
 def _after_cue(text: str) -> Found | None:
-    cues = deque(CUE.finditer(text), maxlen=1) or deque(CONDITIONAL_CUE.finditer(text), maxlen=1)
-    if not cues:
+    for pattern in (AFFIRMED_CUE, CUE, CONDITIONAL_CUE):
+        if cues := deque(pattern.finditer(text), maxlen=1):
+            break
+    else:
         return None
     start, end = cues[0].span()
     if WITHHELD.search(text, max(0, start - 40), start):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gatekeeper.maths.vocabulary import NEGATIONS, TENTATIVE, WORDS
+from gatekeeper.maths.vocabulary import NEGATIONS, TENTATIVE, WORDS, words_of
 
 __all__ = ["arrangements", "in_symbols"]
 
@@ -13,11 +13,23 @@ Replacement = str | Callable[[re.Match[str]], str]
 
 # The words after which a number is not the answer: "the value is not", "it is more than".
 _NO_NEGATION = rf"(?![^}}]*\b(?:{NEGATIONS}|{TENTATIVE})\b)"
+_NO_HYPOTHESIS = r"(?![^}]*\b(?:first|initially|originally|almost|nearly|would|could|might|may)\b)"
 _NO_NEGATED_LABEL = rf"(?![^}}:]*\b(?:{NEGATIONS}|{TENTATIVE})\b[^}}:]*:)"
 
 _ARGUMENT = (  # of a function
     r"\((?:[^()]|\([^()]*\))*\)|(?:\\frac\{[^{}]*\}\{[^{}]*\}|\d+(?:\.\d+)?|\\[a-z]+\s?|/"
     r"|\^\{\\circ\}|[a-z])+"
+)
+
+_QUADRANTS = {"1": "I", "2": "II", "3": "III", "4": "IV"} | dict(
+    zip(words_of("first second third fourth"), words_of("I II III IV"), strict=True)
+)
+_QUANTITY = r"\d+(?:\.\d+)?\\text\{[a-z ]+\}"
+_VERB = (
+    r"has|have|had|makes?|made|gets?|got|needs?|takes?|took|costs?|earn(?:s|ed)?|pays?|paid"
+    r"|spends?|spent|sells?|sold|buys?|bought|saves?d?|walk(?:s|ed)?|travel(?:s|l?ed)?|runs?|ran"
+    r"|drives?|drove|eats?|ate|reads?|uses?d?|finds?|owes?d?|weigh(?:s|ed)?|contains?|holds?"
+    r"|receives?d?|collect(?:s|ed)?|works?|worked|obtain|loses?|lost|wins?|won|were|was|gives?|gave"
 )
 
 # A literal part, without which the pattern is not tried; the pattern; its replacement.
@@ -107,7 +119,7 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
             r"\A(?:\\approx|\\sim|=|\\Rightarrow|\\text\{(?:about|approximately|exactly|only|just"
             r"|roughly|around|precisely|simply|indeed|clearly|definitely|equal to|so|thus|hence"
             r"|therefore|we (?:get|have|find|obtain)|a total of|in|(?:in )?(?:the )?year"
-            r"|the number)\})+\s?(?=[\d\\-])"
+            r"|the number)\},?)+\s?(?=[\d\\-])"
         ),
         "",
     ),
@@ -124,6 +136,15 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
         re.compile(
             r"\A\\text\{(?:(?:the )?(?:final |correct )?(?:answer|result)(?: is)?"
             rf"|{_NO_NEGATION}[a-z' -]* (?:is|are|equals))\}}[:=]?\s?(?=.)"
+        ),
+        "",
+    ),
+    (  # she has 18 apples
+        r"\text{",
+        re.compile(
+            rf"\A\\text\{{{_NO_NEGATION}{_NO_HYPOTHESIS}[a-z][a-z' -]* (?:{_VERB})"
+            r"(?: (?:a total of|exactly|about))?\}"
+            r"(?=-?(?:\\\$)?(?:\d|\\frac))"
         ),
         "",
     ),
@@ -149,6 +170,24 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
             r"\(?(?:\\[pb]?mod|\\text\{\(?mod(?:ulo)?\}|(?<![a-zA-Z])mod)\s?[{(]?(\d{1,9})[})]{0,2}\Z"
         ),
         r"\\pmod{\1}",
+    ),
+    (  # quadrant 3, the third quadrant
+        "quadrant",
+        re.compile(
+            r"\A\\text\{(?:in )?(?:the )?(?:quadrant (i{1,3}|iv)\}|quadrant\}(I{1,3}|IV|[1-4])"
+            rf"|({'|'.join(_QUADRANTS)}) quadrant\}})\Z"
+        ),
+        lambda m: (m[1] or _QUADRANTS.get(m[3] or m[2]) or m[2]).upper(),
+    ),
+    (  # 2\sqrt{3} or about 3.46
+        "or",
+        re.compile(r"(?:\\lor\s?\\text\{|\\text\{or )(?:about|approximately|roughly)\}(?=\d)"),
+        r"\\approx ",
+    ),
+    (  # 150 minutes (2.5 hours)
+        "}(",
+        re.compile(rf"\A({_QUANTITY})\(({_QUANTITY})\)\Z"),
+        r"\1\\lor \2",
     ),
     ("(\\text{", re.compile(r"\A\(\\text\{([a-j])\}\)"), r"\\text{(\1)}"),  # (B), a choice
     (  # 2h 30min

@@ -13,6 +13,7 @@ _AFTER = re.compile(rf"(?<=[\d}})%])\s+([a-z][A-Za-z' -]*[a-z]){_END}")
 _BEFORE = re.compile(  # but not "even and 4", a list
     r"\A\s*([A-Za-z][a-z' -]*[a-z])(?<!\band)(?<!\bor):?\s+(?=[\\\d(-])"
 )
+_WITH_NUMBER = re.compile(r"\\text\{((?=[^{}\d]*\d)[^{}]* [^{}]*)\}")  # \text{there are 18}
 _GLUED = re.compile(rf"(?:{'|'.join(FUNCTIONS)}|pi)[a-z]")  # sinx
 _ROUNDED = re.compile(  # to 2 decimal places; (rounded to the nearest tenth)
     rf",?\s*\(?(?:(?:when |if )?(?:correct|rounded|accurate) )?to {PRECISION}\.?"
@@ -33,6 +34,8 @@ def in_text(text: str) -> str:
     r"""18 years old as 18\text{ years old}, and there are 18 as \text{there are} 18."""
     if " " not in text:
         return text
+    if r"\text" in text:
+        text = _WITH_NUMBER.sub(lambda m: m[0] if in_text(m[1]) == m[1] else in_text(m[1]), text)
     if "to " in text:
         text = _ROUNDED.sub("", text)
     if (

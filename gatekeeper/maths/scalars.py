@@ -131,7 +131,7 @@ class ScalarComparer:
                 self.used("structure")
                 wages = units.are_money(unit_x, unit_y)  # $5 beside $5 per hour
                 return every((self._values(x, y), None)) if wages else False
-            return self._values(x, _times(unit_y.factor / unit_x.factor, y))
+            return self._multiple(x, unit_y.factor / unit_x.factor, y)
         verdict = self._values(x, y)
         if verdict and unit_y == units.PERCENT and unit_x is None:
             number = abs(exact.value(x) or Fraction(0))
@@ -149,11 +149,14 @@ class ScalarComparer:
             return False if some((verdict, self._values(*scaled))) is False else None
         hundredths = (units.PERCENT, units.CENT)  # 50 cents beside 0.5, of a dollar
         if verdict is False and (unit_x or unit_y) in hundredths and unit_x != unit_y:
-            hundredth = Fraction(1, 100)
-            if unit_x:
-                return self._values(_times(hundredth, x), y)
-            return self._values(x, _times(hundredth, y))
+            return self._multiple(x, Fraction(100) if unit_x else Fraction(1, 100), y)
         return verdict
+
+    def _multiple(self, gold: str, factor: Fraction, answer: str) -> bool | None:
+        """Whether the reference is this multiple of the answer; a rounded one stays as it is."""
+        if exact.half_unit(answer):
+            return self._values(_times(1 / factor, gold), answer)
+        return self._values(gold, _times(factor, answer))
 
     def _values(self, gold: str, answer: str) -> bool | None:
         if gold == answer:

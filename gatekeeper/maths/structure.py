@@ -110,7 +110,7 @@ def read(text: str) -> Node:
         text = parts[0] if len(parts) == 1 else text
     if len(parts) == 1 and (r"\pm" not in text or r"\{" in text):
         return _single(text)
-    if units.is_sum(total := "".join(parts)):
+    if r"\lor" not in text and units.is_sum(total := "".join(parts)):
         return _single(total)  # 6 hours and 30 minutes
     nodes = tuple(_single(sign) for part in parts for sign in _both_signs(part))
     ranges = all(node.brackets and node.kind is Kind.TUPLE for node in nodes)

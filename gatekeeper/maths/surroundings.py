@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 
 from gatekeeper.maths import units
-from gatekeeper.maths.counted import goes_on
-from gatekeeper.maths.vocabulary import CHANGES, FUNCTIONS, MULTIPLES, PARTS, PRECISION, REJECTED
+from gatekeeper.maths.vocabulary import CHANGES, FUNCTIONS, MULTIPLES, PARTS, PRECISION
 
-__all__ = ["begins_sum", "denial", "has_minus", "is_bracketed", "is_part", "is_retracted"]
+__all__ = ["begins_sum", "denial", "has_minus", "is_bracketed", "is_part"]
 
 MAX_AROUND = 60  # characters before and after a box
 MAX_FORMULA = 2000  # characters of a formula before its box
-SHORTEST_RETRACTION = 6  # characters: " fails"
-MAX_AFTERWARDS = 300  # characters after an answer in which it may be taken back
 
 _FRAME_OF_LINE = " $*([\\_\"'"
 _FRAME = _FRAME_OF_LINE + "\n\t"
@@ -95,38 +92,6 @@ _TWO_UNITS = re.compile(  # \boxed{5} hours and 30 minutes
 _CLOSING = re.compile(r"\s?(?:\\right)?[)\]]")
 _WORDS = re.compile(  # a choice beside its value
     r"\\text|\A(?:\\math[a-z]+\{)?\(?[A-J]\)?\}?\Z"
-)
-_CLAUSE = re.compile(  # the words up to the next sign or number
-    rf"(?:{_SPACES})*([a-z][a-z'-]*(?: [a-z][a-z'-]*)*)"
-)
-_BY_CASES = re.compile(  # $5$ when n is even and $6$ when n is odd
-    r"[\s$*)\]\\]*(when|if|for|where)\b[^.\n]{1,60}?\b(?:and|but|or) [$\\(]*-?\d[^.\n]{0,20}?\1\b"
-)
-_WRONG = (
-    rf"(?:{'|'.join(REJECTED)}|not (?:quite )?(?:(?:the|an?) )?"
-    r"(?:right|correct|answer|solution|valid|possible))\b"
-)
-_REMARKED = re.compile(  # "\boxed{5} (too small)", "\boxed{5}. No, that is too small"
-    rf"(?:[ $*)\]\\({{}}:>–—-]|\\text)*(?:too [a-z]+|{_WRONG}|[❌✗✘])"
-    r"|[\s$*.)\]\\–—-]*(?:no(?:pe)?\s?[,.!:…–—-]"
-    r"|(?:but |however,? )?(?:that|this|it)(?: is|'s| was) too )",
-    re.IGNORECASE,
-)
-_RETRACTED = re.compile(  # "Wait, it should be 6", anywhere
-    rf"\b(?:(?:that|this|it|above|answer)(?: is|'s| was| seems) {_WRONG}"
-    r"|(?:wait|hmm+|actually|sorry|hold on)\s?[,.!:…–—-]"
-    r"|scratch that|on second thought|correction:|oops"
-    r"|i(?:'m| am) not (?:sure|certain)|(?:that|this|it) (?:over|under)(?:counts|estimates|shoots)"
-    r"|(?:but|however,?) (?:we|i) (?:must|need to|have to|should) (?:also |still |then )?"
-    r"(?:subtract|add|divide|multiply|double|halve|exclude|remove|adjust)"
-    r"|i (?:was wrong|made an? (?:\w+ )?(?:mistake|error))"
-    r"|should (?:actually |really |instead )?(?:be|have been) [$\\]*-?\d)",
-    re.IGNORECASE,
-)
-
-# "So the answer is 6": another whole number than the one before
-_RESTATED = re.compile(
-    r"\b(?:answer|final result) is:? ?[$*\\(]*(\d+)(?![\d/^%\\{]|[.,]\d)", re.IGNORECASE
 )
 
 
@@ -213,20 +178,6 @@ def is_bracketed(text: str, start: int, end: int) -> bool:
     before = text[max(0, start - MAX_AROUND) : start].rstrip().removesuffix(r"\left")
     is_opened = before.endswith(("(", "[")) and not before.endswith((r"\(", r"\["))
     return bool(after) and is_opened and _is_formula(text[max(0, start - MAX_FORMULA) : start])
-
-
-def is_retracted(text: str, end: int, answer: str) -> bool:
-    """Whether the text after an answer takes it back, as in "Wait, that is wrong"."""
-    after = text[end : end + MAX_AFTERWARDS]
-    if len(after) < SHORTEST_RETRACTION:
-        return False
-    if answer.isdecimal() and any(other != answer for other in _RESTATED.findall(after)):
-        return True
-    clause = _CLAUSE.match(after)
-    if clause and not goes_on(clause[1], units.is_known):
-        return True
-    remark = _REMARKED.match(after) or _BY_CASES.match(after)
-    return (remark or _RETRACTED.search(after)) is not None
 
 
 def _is_formula(before: str) -> bool:

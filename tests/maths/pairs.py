@@ -1199,7 +1199,7 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("names", "ABC", r"\triangle ABC", True),
     ("names", "ABC", r"\triangle ACB", False),
     ("names", r"\angle ABC", "CBA", True),
-    ("names", "IV", r"\text{Quadrant IV}", UNKNOWN),
+    ("names", "IV", r"\text{Quadrant IV}", True),
     ("choices", "12", "(B) 12", True),
     ("choices", "12", "(B) 13", False),
     ("choices", "B", "B.12", True),

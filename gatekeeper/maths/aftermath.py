@@ -1,0 +1,184 @@
+"""What a text says after an answer: that it is wrong, or that the computation goes on.
+
+An answer that is stated again is judged by what follows its last statement.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from gatekeeper.maths import exact, units
+from gatekeeper.maths.choices import same_choice
+from gatekeeper.maths.counted import goes_on
+from gatekeeper.maths.normalise import normalise
+from gatekeeper.maths.structure import read
+from gatekeeper.maths.vocabulary import REJECTED
+
+__all__ = ["is_retracted"]
+
+MAX_REMARK = 300  # characters after an answer in which it may be taken back
+MAX_STEPS = 3000  # characters of further steps; longer ones are not read
+
+_ENDING = " \n$.*\\)]"  # of most texts
+_SIGNS = r"[\s$*\\()\[\]{}]"
+_NUMBER = r"-?(?:\\?\$)?-?(?:\d[\d,]*(?:\.\d+)?(?:/\d+)?|\\[dt]?frac\{?-?\d+\}?\{?\d+\}?)"
+_NUMBER_END = r"(?![\d/^%\\{]|[.,]\d|\s?[-+*×·^/]\s?[\d$\\(]| (?:times|more|less|fewer|percent)\b)"
+_NEXT_QUESTION = re.compile(r"\n[#*\s]*(?:question|problem|exercise|q)\b", re.IGNORECASE)
+_STATED = re.compile(  # "the answer is 6", "#### 6", "so the total is 8 - 2 = 6", "it should be 6"
+    r"(?:(?:(?<!wrong )(?<!incorrect )(?<!naive )(?<!other )answer|final (?:result|value|count)"
+    r"|\b(?:so|thus|hence|therefore|new|final),? (?:the )?(?:new |final )?total"
+    r"(?: number of [a-z]+)?)\**(?: (?:is|equals|(?:should|must) be)\b|:)"
+    r"|####|\bshould (?:actually |really |instead )?(?:be|have been)\b)[:\s*]*"
+    r"(?:(?:[^=.\n]|\.\d){1,40}=)?"
+    rf"{_SIGNS}*(?:({_NUMBER}){_NUMBER_END}|((?-i:[A-HJ]))(?![\w']))",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?:[^.!?\n]|\.(?=\d))+")
+_HYPOTHESIS = re.compile(
+    r"\b(?:if|unless|had (?:we|not|it)|without|suppose|assuming|would|wrong|mistake|error"
+    r"|(?:double-?)?check|verif\w+|confirm|part \W?\w)\b",
+    re.IGNORECASE,
+)
+# From here on, numbers belong to a check or to an explanation.
+_CHECK = re.compile(
+    r"\b(?:(?:double-?)?check|verif|confirm|explanation|explained|here(?:'s| is) (?:why|how)|step"
+    r"|proof|reason|alternativ|note\b|remark|indeed\b)",
+    re.IGNORECASE,
+)
+_REDONE = (
+    r"re-?(?:check|comput|calculat|count|do\b|doing|consider|think|evaluat|examin|view\b)\w*"
+    r"|tr(?:y|ying) again|start(?:ing)? over"
+)
+_STEP = re.compile(
+    r"\b(?:subtract|add(?:ing)?\b|multipl[yi]|divid(?:e\b|ing)|doubl(?:ed?|ing)\b|halv|remov|exclud"
+    rf"|tak(?:e|ing) away|of (?:these|those|them|which)\b|{_REDONE})",
+    re.IGNORECASE,
+)
+_RESULT = re.compile(
+    r"(?:\b(?:get|gives?(?: us)?|giving|obtain|yields?|leav(?:es?|ing)|have|find|is|it's|are|remain"
+    rf"|total|only)\b|[=:]){_SIGNS}*({_NUMBER})|({_NUMBER}){_SIGNS}*(?:remain|are left|left)\b",
+    re.IGNORECASE,
+)
+_WRONG = (
+    rf"(?:{'|'.join(REJECTED)}|impossible(?! to)|mistaken|not (?:quite )?(?:(?:the|an?) )?"
+    r"(?:right|correct|answer|solution|valid|possible|sure|certain))\b"
+)
+_REMARKED = re.compile(  # "\boxed{5} (too small)", "\boxed{5}. No, that is too small"
+    rf"(?:[ $*)\]\\(\[{{}}:>–—-]|\\text)*(?:too [a-z]+|{_WRONG}|(?:just |only )?"
+    r"(?:an? |my )?guess\b|no[,!]|[❌✗✘])|[\s$*.)?!\]\\–—-]*no(?:pe)?\s?[,.!:…–—-]",
+    re.IGNORECASE,
+)
+_OTHER = (
+    r"(?:other|another|second|negative|positive)"
+    r" (?:root|solution|value|answer|option|choice|candidate|number|case is)s?"
+)
+_CONTRAST = re.compile(  # ", but it is 6", ". However, we need half of it", ", or maybe 6"
+    r"[\s$*)\]\\}]*[,;.(–—-]+\s*(?:(?:but|however|yet|though|although)\b"
+    rf"(?!.{{0,40}}\b(?:{_OTHER}|if|would|note|check|verify|reject(?:ed)?)\b)"
+    r"|or,? (?:maybe|perhaps|possibly|is it)\b)",
+    re.IGNORECASE,
+)
+_THIS = (
+    r"\b(?:that|this|it|(?:this|that|the|my|above) (?:\w+ )?"
+    r"(?:answer|value|result|solution|number|guess|choice))"
+)
+_LINK = (
+    r"(?: is|'s| was| seems| looks| appears| feels|(?: turn(?:s|ed) out| prove[sd])(?: to be)?"
+    r"| (?:can(?:not|'t)|can not|could(?:n't| not)) be)"
+)
+_RETRACTED = re.compile(  # "Wait, it should be 6", anywhere
+    rf"{_THIS}(?:{_LINK} (?:[a-z]+ly |also |still |just |only )?(?:{_WRONG}|too (?!\w+ to\b)[a-z]+"
+    r"|an? (?:upper|lower) bound|off by)"
+    r"| (?:can(?:not|'t)|can not|could(?:n't| not)) be (?:right|correct|true|possible|it)\b"
+    r"|(?: is|'s| was)(?:n't| not) right"
+    r"|(?: does| did)(?:n't| not) (?:seem|look|work|satisf|make sense|match|fit|hold|add up)"
+    r"| (?:fails|(?:contradict|violate)s|(?:over|under)(?:counts|estimates|shoots))\b)"
+    r"|(?:wait|hmm+|sorry|hold on)\s?[,.!:…–—-]"
+    rf"|(?:[.!?;:,(\n–—-]{_SIGNS}*)(?:(?:but|no|oh|ah|hmm+),? )*"
+    r"(?:wait|actually|apologies|my (?:mistake|bad)|edit(?=:)|not (?:sure|certain)"
+    r"|i mean|on reflection|never mind)\b"
+    r"|(?:scratch|strike) that|on second thought|correction:|oops"
+    r"|i(?:'m| am) not (?:sure|certain)"
+    r"|\b(?:i|we)(?:'ve| have)? (?:also |just |accidentally |mistakenly )?"
+    r"(?:forgot|missed|misread|overlooked|mis(?:counted|calculated)"
+    r"|(?:over|under|double[- ])counted|(?:was|were) wrong|made an? (?:\w+ )?(?:mistake|error))\b"
+    r"|\b(?:we|i|you) (?:must|need to|have to|should) (?:also |still |then |now )"
+    r"(?:subtract|add|divide|multiply|double|halve|exclude|remove|adjust|count)",
+    re.IGNORECASE,
+)
+_OF_ANOTHER = re.compile(rf"\b{_OTHER}\b", re.IGNORECASE)
+_REDO = re.compile(rf"\b(?:let(?:'s| me| us)|i'll|i will) (?:\w+ )?(?:{_REDONE})", re.IGNORECASE)
+_SPACES = r"[ ~$*{}]|\\[ ,;:!()\[\]]|\\(?:q?quad|text|mathrm|mbox|textbf)(?![a-z])"
+_CLAUSE = re.compile(  # the words up to the next sign or number
+    rf"(?:{_SPACES})*([a-z][a-z'-]*(?: [A-Za-z][a-z'-]*)*)"
+)
+_BY_CASES = re.compile(  # $5$ when n is even and $6$ when n is odd
+    r"[\s$*)\]\\]*(when|if|for|where)\b[^.\n]{1,60}?\b(?:and|but|or) [$\\(]*-?\d[^.\n]{0,20}?\1\b"
+)
+
+
+def is_retracted(text: str, end: int, answer: str) -> bool:
+    """Whether the text after an answer takes it back, as in "Wait, that is wrong"."""
+    after = text[end : end + MAX_STEPS]
+    if not after.strip(_ENDING):
+        return False
+    if question := _NEXT_QUESTION.search(after):
+        after = after[: question.start()]
+    clause = _CLAUSE.match(after)
+    if clause and not goes_on(clause[1].lower(), units.is_known):
+        return True
+    if _REMARKED.match(after) or _CONTRAST.match(after) or _BY_CASES.match(after):
+        return True
+    rest = after
+    for stated in _STATED.finditer(after):
+        if not _differ(answer, stated[1] or stated[2]):
+            rest = after[stated.end() :]
+        elif not _HYPOTHESIS.search(after, _sentence_start(after, stated.start()), stated.start()):
+            return True
+    remarks = rest[:MAX_REMARK]
+    return any(
+        not _OF_ANOTHER.search(remarks, _sentence_start(remarks, remark.start()), remark.start())
+        for remark in _RETRACTED.finditer(remarks)
+    ) or _is_changed(rest, answer)
+
+
+def _is_changed(text: str, answer: str) -> bool:
+    """Whether further steps end in another result: "Subtracting 2, we get 16".
+
+    Not where one of them is the answer: the steps explain it.
+    """
+    if check := _CHECK.search(text):
+        text = text[: check.start()]
+    step = _STEP.search(text[:MAX_REMARK])
+    if not step:
+        return False
+    sentences = _SENTENCE.findall(text, _sentence_start(text, step.start()))
+    ends = [
+        _RESULT.findall(sentence)[-1:] for sentence in sentences if not _HYPOTHESIS.search(sentence)
+    ]
+    results = ["".join(groups) for last in ends for groups in last]
+    if not results:
+        return _REDO.search(text) is not None
+    return all(_differ(answer, result) for result in results)
+
+
+def _sentence_start(text: str, at: int) -> int:
+    return max(text.rfind(mark, 0, at) for mark in ".!?\n") + 1
+
+
+def _differ(answer: str, stated: str) -> bool:
+    """Whether a number, or the letter of a choice, surely differs from the answer."""
+    if stated.isalpha():
+        return same_choice(stated, normalise(answer) or "") is False
+    x, y = _number(answer), _number(stated)
+    if x is None or y is None or x in (y, 100 * y, y / 100):  # 0.5 is 50%
+        return False
+    place = exact.last_place(stated) if "." in stated else None
+    return place is None or abs(x - y) >= place
+
+
+def _number(text: str) -> Fraction | None:
+    """The value of a number, perhaps with a name and a unit."""
+    value, _ = units.split(read(normalise(text) or "").text)
+    return exact.value(value)
