@@ -21,30 +21,32 @@ MAX_REMARK = 300  # characters after an answer in which it may be taken back
 MAX_STEPS = 3000  # characters of further steps; longer ones are not read
 
 _ENDING = " \n$.*\\)]"  # of most texts
-_SIGNS = r"[\s$*\\()\[\]{}]"
-_NUMBER = r"-?(?:\\?\$)?-?(?:\d[\d,]*(?:\.\d+)?(?:/\d+)?|\\[dt]?frac\{?-?\d+\}?\{?\d+\}?)"
-_NUMBER_END = r"(?![\d/^%\\{]|[.,]\d|\s?[-+*×·^/]\s?[\d$\\(]| (?:times|more|less|fewer|percent)\b)"
-_NEXT_QUESTION = re.compile(r"\n[#*\s]*(?:question|problem|exercise|q)\b", re.IGNORECASE)
-_STATED = re.compile(  # "the answer is 6", "#### 6", "so the total is 8 - 2 = 6", "it should be 6"
-    r"(?:(?:(?<!wrong )(?<!incorrect )(?<!naive )(?<!other )answer|final (?:result|value|count)"
-    r"|\b(?:so|thus|hence|therefore|new|final),? (?:the )?(?:new |final )?total"
-    r"(?: number of [a-z]+)?)\**(?: (?:is|equals|(?:should|must) be)\b|:)"
-    r"|####|\bshould (?:actually |really |instead )?(?:be|have been)\b)[:\s*]*"
-    r"(?:(?:[^=.\n]|\.\d){1,40}=)?"
-    rf"{_SIGNS}*(?:({_NUMBER}){_NUMBER_END}|((?-i:[A-HJ]))(?![\w']))",
-    re.IGNORECASE,
+_SIGNS = r"[\s$*\\()\[\]{}]{0,9}"
+_NUMBER = (
+    r"-?(?:\\?\$)?-?(?:\d[\d,]{0,20}(?:\.\d{1,20})?(?:/\d{1,20})?|\\[dt]?frac\{?-?\d+\}?\{?\d+\}?)"
 )
+_NUMBER_END = r"(?![\d/^%\\{]|[.,]\d|\s?[-+*×·^/]\s?[\d$\\(]| (?:times|more|less|fewer|percent)\b)"
+_NEXT_QUESTION = re.compile(r"\n[#*\s]{0,9}(?:question|problem|exercise|q)\b")
+_STATED = re.compile(  # "the answer is 6", "#### 6", "so the total is 8 - 2 = 6", "it should be 6"
+    r"(?:answer(?<!wrong answer)(?<!incorrect answer)(?<!naive answer)(?<!other answer)"
+    r"|final (?:result|value|count|total)|total(?:(?<=so the total)|(?<=thus the total)"
+    r"|(?<=hence the total)|(?<=therefore the total)|(?<=new total))(?: number of [a-z]+)?"
+    r"|should (?:actually |really |instead )?(?:be|have been)\b|####)"
+    r"(?:\**(?: (?:is|equals|(?:should|must) be)\b|:)|(?<=be)|(?<=been)|(?<=####))[:\s*]{0,9}"
+    r"(?:(?:[^=.\n]|\.\d){1,40}=)?"
+    rf"{_SIGNS}(?:({_NUMBER}){_NUMBER_END}|\(?([a-j])\)?[*$]{{0,3}}(?=[.\n]|\Z))",
+)
+_STATEMENTS = ("answer", "final ", " total", "####", "should ")  # a fast test before the pattern
+_MARKS = re.compile(r"[$,]|\\\$|(?<=\\)[dt](?=frac)")
 _SENTENCE = re.compile(r"(?:[^.!?\n]|\.(?=\d))+")
 _HYPOTHESIS = re.compile(
     r"\b(?:if|unless|had (?:we|not|it)|without|suppose|assuming|would|wrong|mistake|error"
     r"|(?:double-?)?check|verif\w+|confirm|part \W?\w)\b",
-    re.IGNORECASE,
 )
 # From here on, numbers belong to a check or to an explanation.
 _CHECK = re.compile(
-    r"\b(?:(?:double-?)?check|verif|confirm|explanation|explained|here(?:'s| is) (?:why|how)|step"
-    r"|proof|reason|alternativ|note\b|remark|indeed\b)",
-    re.IGNORECASE,
+    r"(?:check(?<!recheck)(?<!re-check)|verif|confirm|explanation|explained|here(?:'s| is) (?:why|how)"
+    r"|step|proof|reason|alternativ|note\b|remark|indeed\b)",
 )
 _REDONE = (
     r"re-?(?:check|comput|calculat|count|do\b|doing|consider|think|evaluat|examin|view\b)\w*"
@@ -53,12 +55,25 @@ _REDONE = (
 _STEP = re.compile(
     r"\b(?:subtract|add(?:ing)?\b|multipl[yi]|divid(?:e\b|ing)|doubl(?:ed?|ing)\b|halv|remov|exclud"
     rf"|tak(?:e|ing) away|of (?:these|those|them|which)\b|{_REDONE})",
-    re.IGNORECASE,
+)
+_STEPS = (
+    "add",
+    "subtract",
+    "mult",
+    "di",
+    "doubl",
+    "hal",
+    "remov",
+    "excl",
+    "tak",
+    "of ",
+    "re",
+    "try",
+    "start",
 )
 _RESULT = re.compile(
     r"(?:\b(?:get|gives?(?: us)?|giving|obtain|yields?|leav(?:es?|ing)|have|find|is|it's|are|remain"
-    rf"|total|only)\b|[=:]){_SIGNS}*({_NUMBER})|({_NUMBER}){_SIGNS}*(?:remain|are left|left)\b",
-    re.IGNORECASE,
+    rf"|total|only)\b|[=:]){_SIGNS}({_NUMBER})|({_NUMBER}){_SIGNS}(?:remain|are left|left)\b",
 )
 _WRONG = (
     rf"(?:{'|'.join(REJECTED)}|impossible(?! to)|mistaken|not (?:quite )?(?:(?:the|an?) )?"
@@ -67,7 +82,6 @@ _WRONG = (
 _REMARKED = re.compile(  # "\boxed{5} (too small)", "\boxed{5}. No, that is too small"
     rf"(?:[ $*)\]\\(\[{{}}:>–—-]|\\text)*(?:too [a-z]+|{_WRONG}|(?:just |only )?"
     r"(?:an? |my )?guess\b|no[,!]|[❌✗✘])|[\s$*.)?!\]\\–—-]*no(?:pe)?\s?[,.!:…–—-]",
-    re.IGNORECASE,
 )
 _OTHER = (
     r"(?:other|another|second|negative|positive)"
@@ -77,7 +91,6 @@ _CONTRAST = re.compile(  # ", but it is 6", ". However, we need half of it", ", 
     r"[\s$*)\]\\}]*[,;.(–—-]+\s*(?:(?:but|however|yet|though|although)\b"
     rf"(?!.{{0,40}}\b(?:{_OTHER}|if|would|note|check|verify|reject(?:ed)?)\b)"
     r"|or,? (?:maybe|perhaps|possibly|is it)\b)",
-    re.IGNORECASE,
 )
 _THIS = (
     r"\b(?:that|this|it|(?:this|that|the|my|above) (?:\w+ )?"
@@ -94,21 +107,28 @@ _RETRACTED = re.compile(  # "Wait, it should be 6", anywhere
     r"|(?: is|'s| was)(?:n't| not) right"
     r"|(?: does| did)(?:n't| not) (?:seem|look|work|satisf|make sense|match|fit|hold|add up)"
     r"| (?:fails|(?:contradict|violate)s|(?:over|under)(?:counts|estimates|shoots))\b)"
-    r"|(?:wait|hmm+|sorry|hold on)\s?[,.!:…–—-]"
-    rf"|(?:[.!?;:,(\n–—-]{_SIGNS}*)(?:(?:but|no|oh|ah|hmm+),? )*"
+    r"|\b(?:wait|hmm+|sorry|hold on)\s?[,.!:…–—-]"
+    rf"|(?:[.!?;:,(\n–—-]{_SIGNS})(?:(?:but|no|oh|ah|hmm+),? )*"
     r"(?:wait|actually|apologies|my (?:mistake|bad)|edit(?=:)|not (?:sure|certain)"
     r"|i mean|on reflection|never mind)\b"
-    r"|(?:scratch|strike) that|on second thought|correction:|oops"
-    r"|i(?:'m| am) not (?:sure|certain)"
+    r"|\b(?:(?:scratch|strike) that|on second thought|correction:|oops)"
+    r"|\bi(?:'m| am) not (?:sure|certain)"
     r"|\b(?:i|we)(?:'ve| have)? (?:also |just |accidentally |mistakenly )?"
     r"(?:forgot|missed|misread|overlooked|mis(?:counted|calculated)"
     r"|(?:over|under|double[- ])counted|(?:was|were) wrong|made an? (?:\w+ )?(?:mistake|error))\b"
     r"|\b(?:we|i|you) (?:must|need to|have to|should) (?:also |still |then |now )"
     r"(?:subtract|add|divide|multiply|double|halve|exclude|remove|adjust|count)",
-    re.IGNORECASE,
 )
-_OF_ANOTHER = re.compile(rf"\b{_OTHER}\b", re.IGNORECASE)
-_REDO = re.compile(rf"\b(?:let(?:'s| me| us)|i'll|i will) (?:\w+ )?(?:{_REDONE})", re.IGNORECASE)
+_RETRACTIONS = (  # a fast test before the pattern
+    *REJECTED,
+    *("impossible", "mistake", "not ", "n't", "too ", "bound", "off by", "fails", "contradicts"),
+    *("violates", "counts", "counted", "estimates", "shoots", "wait", "hm", "sorry", "hold on"),
+    *("actually", "apologies", "my bad", "edit:", "i mean", "reflection", "never mind", "scratch"),
+    *("strike", "second thought", "correction:", "oops", "forgot", "missed", "misread"),
+    *("overlooked", "miscalculated", "error", "also ", "still ", "then ", "now "),
+)
+_OF_ANOTHER = re.compile(rf"\b{_OTHER}\b")
+_REDO = re.compile(rf"\b(?:let(?:'s| me| us)|i'll|i will) (?:\w+ )?(?:{_REDONE})")
 _SPACES = r"[ ~$*{}]|\\[ ,;:!()\[\]]|\\(?:q?quad|text|mathrm|mbox|textbf)(?![a-z])"
 _CLAUSE = re.compile(  # the words up to the next sign or number
     rf"(?:{_SPACES})*([a-z][a-z'-]*(?: [A-Za-z][a-z'-]*)*)"
@@ -123,15 +143,16 @@ def is_retracted(text: str, end: int, answer: str) -> bool:
     after = text[end : end + MAX_STEPS]
     if not after.strip(_ENDING):
         return False
-    if question := _NEXT_QUESTION.search(after):
-        after = after[: question.start()]
     clause = _CLAUSE.match(after)
     if clause and not goes_on(clause[1].lower(), units.is_known):
         return True
+    after = after.lower()
+    if question := _NEXT_QUESTION.search(after):
+        after = after[: question.start()]
     if _REMARKED.match(after) or _CONTRAST.match(after) or _BY_CASES.match(after):
         return True
     rest = after
-    for stated in _STATED.finditer(after):
+    for stated in _STATED.finditer(after) if _has(after, _STATEMENTS) else ():
         if not _differ(answer, stated[1] or stated[2]):
             rest = after[stated.end() :]
         elif not _HYPOTHESIS.search(after, _sentence_start(after, stated.start()), stated.start()):
@@ -139,8 +160,12 @@ def is_retracted(text: str, end: int, answer: str) -> bool:
     remarks = rest[:MAX_REMARK]
     return any(
         not _OF_ANOTHER.search(remarks, _sentence_start(remarks, remark.start()), remark.start())
-        for remark in _RETRACTED.finditer(remarks)
-    ) or _is_changed(rest, answer)
+        for remark in (_RETRACTED.finditer(remarks) if _has(remarks, _RETRACTIONS) else ())
+    ) or (_has(remarks, _STEPS) and _is_changed(rest, answer))
+
+
+def _has(text: str, parts: tuple[str, ...]) -> bool:
+    return any(part in text for part in parts)
 
 
 def _is_changed(text: str, answer: str) -> bool:
@@ -148,10 +173,12 @@ def _is_changed(text: str, answer: str) -> bool:
 
     Not where one of them is the answer: the steps explain it.
     """
+    step = _STEP.search(text, 0, MAX_REMARK)
+    if not step:
+        return False
     if check := _CHECK.search(text):
         text = text[: check.start()]
-    step = _STEP.search(text[:MAX_REMARK])
-    if not step:
+    if step.end() > len(text):
         return False
     sentences = _SENTENCE.findall(text, _sentence_start(text, step.start()))
     ends = [
@@ -169,9 +196,12 @@ def _sentence_start(text: str, at: int) -> int:
 
 def _differ(answer: str, stated: str) -> bool:
     """Whether a number, or the letter of a choice, surely differs from the answer."""
+    if answer == stated:
+        return False
     if stated.isalpha():
-        return same_choice(stated, normalise(answer) or "") is False
-    x, y = _number(answer), _number(stated)
+        return same_choice(stated.upper(), normalise(answer) or "") is False
+    y = exact.value(_MARKS.sub("", stated))
+    x = _number(answer)
     if x is None or y is None or x in (y, 100 * y, y / 100):  # 0.5 is 50%
         return False
     place = exact.last_place(stated) if "." in stated else None
@@ -180,5 +210,7 @@ def _differ(answer: str, stated: str) -> bool:
 
 def _number(text: str) -> Fraction | None:
     """The value of a number, perhaps with a name and a unit."""
+    if (plain := exact.value(text)) is not None:
+        return plain
     value, _ = units.split(read(normalise(text) or "").text)
     return exact.value(value)

@@ -36,8 +36,7 @@ CUE = re.compile(
     r"|^[#* ]{0,8}(?:final )?answer[* ]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 )
-# Preferred: "the answer is 5; the answer is not 6".
-AFFIRMED_CUE = re.compile(rf"(?:{CUE.pattern})(?!\s*(?:not|{'|'.join(REJECTED)})\b)", CUE.flags)
+DENIED = re.compile(rf"\s*(?:not|{'|'.join(REJECTED)})\b", re.IGNORECASE)
 # Read only where no cue is: "if the order mattered, the answer would be 36".
 CONDITIONAL_CUE = re.compile(r"\banswer would be\b:?", re.IGNORECASE)
 _FORMULA = (
@@ -127,12 +126,10 @@ def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
 
 
 def _after_cue(text: str) -> Found | None:
-    for pattern in (AFFIRMED_CUE, CUE, CONDITIONAL_CUE):
-        if cues := deque(pattern.finditer(text), maxlen=1):
-            break
-    else:
+    cue = _last_cue(text)
+    if cue is None:
         return None
-    start, end = cues[0].span()
+    start, end = cue.span()
     if WITHHELD.search(text, max(0, start - 40), start):
         return None
     if lead := LEAD.match(text, end):
@@ -155,6 +152,17 @@ def _after_cue(text: str) -> Found | None:
     if EXCLAIMED.match(answer):
         return Found(answer, "the mark after the number may be a factorial")
     return Found(answer, RETRACTED if is_retracted(text, end + stop, answer) else "")
+
+
+def _last_cue(text: str) -> re.Match[str] | None:
+    """The last cue, if possible one without a denial: "the answer is 5; the answer is not 6"."""
+    last = affirmed = None
+    for last in CUE.finditer(text):
+        if not DENIED.match(text, last.end()):
+            affirmed = last
+    if last is None:
+        last = next(iter(deque(CONDITIONAL_CUE.finditer(text), maxlen=1)), None)
+    return affirmed or last
 
 
 def _is_part(text: str, end: int) -> bool:
