@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from gatekeeper.maths import exact, units
 from gatekeeper.maths.choices import same_choice
-from gatekeeper.maths.counted import goes_on
+from gatekeeper.maths.counted import goes_on, is_affirmed
 from gatekeeper.maths.normalise import normalise
 from gatekeeper.maths.structure import read
 from gatekeeper.maths.vocabulary import REJECTED
@@ -18,6 +18,7 @@ from gatekeeper.maths.vocabulary import REJECTED
 __all__ = ["is_retracted"]
 
 MAX_REMARK = 300  # characters after an answer in which it may be taken back
+MAX_STEP = 150  # characters after an answer in which a further step begins
 MAX_STEPS = 3000  # characters of further steps; longer ones are not read
 
 _ENDING = " \n$.*\\)]"  # of most texts
@@ -29,59 +30,64 @@ _NUMBER_END = r"(?![\d/^%\\{]|[.,]\d|\s?[-+*×·^/]\s?[\d$\\(]| (?:times|more|le
 _NEXT_QUESTION = re.compile(r"\n[#*\s]{0,9}(?:question|problem|exercise|q)\b")
 _STATED = re.compile(  # "the answer is 6", "#### 6", "so the total is 8 - 2 = 6", "it should be 6"
     r"(?:answer(?<!wrong answer)(?<!incorrect answer)(?<!naive answer)(?<!other answer)"
-    r"|final (?:result|value|count|total)|total(?:(?<=so the total)|(?<=thus the total)"
-    r"|(?<=hence the total)|(?<=therefore the total)|(?<=new total))(?: number of [a-z]+)?"
+    r"|final (?:result|value|count|total)|(?:required|desired) [a-z]+"
+    r"|total(?:(?<=so the total)|(?<=thus the total)|(?<=hence the total)"
+    r"|(?<=therefore the total)|(?<=new total))(?: number of [a-z]+)?"
     r"|should (?:actually |really |instead )?(?:be|have been)\b|####)"
-    r"(?:\**(?: (?:is|equals|(?:should|must) be)\b|:)|(?<=be)|(?<=been)|(?<=####))[:\s*]{0,9}"
+    r"(?:\**(?: (?:is|equals|(?:should|must) be)\b(?: (?:therefore|thus|then|now|actually))?|:)"
+    r"|(?<=be)|(?<=been)|(?<=####))[:\s*]{0,9}"
     r"(?:(?:[^=.\n]|\.\d){1,40}=)?"
     rf"{_SIGNS}(?:({_NUMBER}){_NUMBER_END}|\(?([a-j])\)?[*$]{{0,3}}(?=[.\n]|\Z))",
 )
-_STATEMENTS = ("answer", "final ", " total", "####", "should ")  # a fast test before the pattern
+_STATEMENTS = (
+    "answer",
+    "final ",
+    "required ",
+    "desired ",
+    " total",
+    "####",
+    "should ",
+)  # a fast test before the pattern
 _MARKS = re.compile(r"[$,]|\\\$|(?<=\\)[dt](?=frac)")
 _SENTENCE = re.compile(r"(?:[^.!?\n]|\.(?=\d))+")
 _HYPOTHESIS = re.compile(
     r"\b(?:if|unless|had (?:we|not|it)|without|suppose|assuming|would|wrong|mistake|error"
     r"|(?:double-?)?check|verif\w+|confirm|part \W?\w)\b",
 )
-# From here on, numbers belong to a check or to an explanation.
+# From there on, numbers belong to a check or to an explanation.
 _CHECK = re.compile(
-    r"(?:check(?<!recheck)(?<!re-check)|verif|confirm|explanation|explained|here(?:'s| is) (?:why|how)"
-    r"|step|proof|reason|alternativ|note\b|remark|indeed\b)",
+    r"(?:check(?<!recheck)(?<!re-check)|verif|confirm|explanation|explained"
+    r"|here(?:'s| is) (?:why|how)"
+    r"|step|proof|reason|alternativ|substitut|plug|test|note\b|remark|indeed\b)",
 )
+_BECAUSE = re.compile(r"[\s$*)\]\\}]*,?\s*(?:because|since|as)\b")
 _REDONE = (
     r"re-?(?:check|comput|calculat|count|do\b|doing|consider|think|evaluat|examin|view\b)\w*"
     r"|tr(?:y|ying) again|start(?:ing)? over"
 )
 _STEP = re.compile(
-    r"\b(?:subtract|add(?:ing)?\b|multipl[yi]|divid(?:e\b|ing)|doubl(?:ed?|ing)\b|halv|remov|exclud"
+    r"\b(?:subtract|add(?:ing)?\b|multipl[yi]|divid(?:e\b|ing)|doubl(?:ed?|ing)\b|halv|remov|exclud(?:e|ing)"
     rf"|tak(?:e|ing) away|of (?:these|those|them|which)\b|{_REDONE})",
 )
-_STEPS = (
-    "add",
-    "subtract",
-    "mult",
-    "di",
-    "doubl",
-    "hal",
-    "remov",
-    "excl",
-    "tak",
-    "of ",
-    "re",
-    "try",
-    "start",
+_FIRST_STEP = re.compile(  # right after the answer
+    r"[\s$*)\]\\}.,;:]{1,9}(?:(?:so|and) )?"
+    r"(?:[a-z]{2,}ing|(?:(?:she|he|it|we|they) )?then|next|after (?:that|this)|finally"
+    r"|in (?:the end|total)|plus|minus|times|less|rounded"
+    r"|the (?:question|problem) (?:asks|wants))\b"
 )
 _RESULT = re.compile(
-    r"(?:\b(?:get|gives?(?: us)?|giving|obtain|yields?|leav(?:es?|ing)|have|find|is|it's|are|remain"
-    rf"|total|only)\b|[=:]){_SIGNS}({_NUMBER})|({_NUMBER}){_SIGNS}(?:remain|are left|left)\b",
+    r"(?:\b(?:get|gives?(?: us)?|giving|obtain|yields?|leav(?:es?|ing)|have|has|find|is|it's"
+    r"|that's|are|remain|so|makes|equals|total|total of|only|finally)\b|[=:])"
+    rf"{_SIGNS}({_NUMBER})|({_NUMBER}){_SIGNS}(?:remain|are left|left)\b",
 )
 _WRONG = (
     rf"(?:{'|'.join(REJECTED)}|impossible(?! to)|mistaken|not (?:quite )?(?:(?:the|an?) )?"
     r"(?:right|correct|answer|solution|valid|possible|sure|certain))\b"
 )
 _REMARKED = re.compile(  # "\boxed{5} (too small)", "\boxed{5}. No, that is too small"
-    rf"(?:[ $*)\]\\(\[{{}}:>–—-]|\\text)*(?:too [a-z]+|{_WRONG}|(?:just |only )?"
-    r"(?:an? |my )?guess\b|no[,!]|[❌✗✘])|[\s$*.)?!\]\\–—-]*no(?:pe)?\s?[,.!:…–—-]",
+    rf"(?:[ $*)\]\\(\[{{}}:,>–—-]|\\text)*(?:too [a-z]+|{_WRONG}|(?:just |only )?"
+    r"(?:an? |my )?guess\b|no[,!]|not the answer|to be (?:checked|verified)|\?|[❌✗✘])"
+    r"|[\s$*)\]\\]{0,9}[,(]? ?\?|[\s$*.)?!\]\\–—-]*no(?:pe)?\s?[,.!:…–—-]",
 )
 _OTHER = (
     r"(?:other|another|second|negative|positive)"
@@ -90,7 +96,25 @@ _OTHER = (
 _CONTRAST = re.compile(  # ", but it is 6", ". However, we need half of it", ", or maybe 6"
     r"[\s$*)\]\\}]*[,;.(–—-]+\s*(?:(?:but|however|yet|though|although)\b"
     rf"(?!.{{0,40}}\b(?:{_OTHER}|if|would|note|check|verify|reject(?:ed)?)\b)"
-    r"|or,? (?:maybe|perhaps|possibly|is it)\b)",
+    r"|or,? (?:maybe|perhaps|possibly|is it|rather|actually)\b)"
+    r"|[\s$*)\]\\}]*,\s*(?:unless|if|provided|assuming|otherwise|else|except|no,)",
+)
+_PREDICATE = re.compile(  # ", which is too large", ". This is not an integer"
+    r"[\s$*)\]\\}.,;:!–—-]*(?:which|that|this|it|the above|something|(?:this|that|the|my|above)"
+    r" (?:(?!other|negative|second)\w+ )?(?:answer|value|result|solution|number|guess))"
+    r"((?: (?:is|was|seems|looks)|'s)(?:n't)? [^.!?\n]{1,80}"
+    r"| (?:exceeds|contradicts|violates|fails|overcounts)\b"
+    r"| can(?:'t|not) be(?! (?:larger|smaller|greater|less|more|improved|simplified|reduced)\b))"
+)
+_COMPARED = re.compile(  # says nothing against it
+    r"\b(?:less|greater|larger|smaller|more|fewer|bigger) than (?=[\d$])"
+    r"|not (?:hard|difficult|necessary|needed)\b|not (?=[$\d\\])"
+)
+_REJECTED = re.compile(r"\b(?:wrong|incorrect|mistaken?|errors?|miscalculated|mixed up)\b")
+_OF_OTHERS = re.compile(
+    r"\b(?:other|another|second|negative|remaining|all|any|common|typical|avoid|rounding|no"
+    r"|if|would|could|without)\b"
+    rf"|{_NUMBER}{_SIGNS}(?:is|was|are)\b"
 )
 _THIS = (
     r"\b(?:that|this|it|(?:this|that|the|my|above) (?:\w+ )?"
@@ -112,6 +136,7 @@ _RETRACTED = re.compile(  # "Wait, it should be 6", anywhere
     r"(?:wait|actually|apologies|my (?:mistake|bad)|edit(?=:)|not (?:sure|certain)"
     r"|i mean|on reflection|never mind)\b"
     r"|\b(?:(?:scratch|strike) that|on second thought|correction:|oops)"
+    r"|\bi should have|\bcorrect (?:my|the|this|that) "
     r"|\bi(?:'m| am) not (?:sure|certain)"
     r"|\b(?:i|we)(?:'ve| have)? (?:also |just |accidentally |mistakenly )?"
     r"(?:forgot|missed|misread|overlooked|mis(?:counted|calculated)"
@@ -119,13 +144,14 @@ _RETRACTED = re.compile(  # "Wait, it should be 6", anywhere
     r"|\b(?:we|i|you) (?:must|need to|have to|should) (?:also |still |then |now )"
     r"(?:subtract|add|divide|multiply|double|halve|exclude|remove|adjust|count)",
 )
-_RETRACTIONS = (  # a fast test before the pattern
+_RETRACTIONS = (  # a fast test before the patterns
     *REJECTED,
     *("impossible", "mistake", "not ", "n't", "too ", "bound", "off by", "fails", "contradicts"),
     *("violates", "counts", "counted", "estimates", "shoots", "wait", "hm", "sorry", "hold on"),
     *("actually", "apologies", "my bad", "edit:", "i mean", "reflection", "never mind", "scratch"),
-    *("strike", "second thought", "correction:", "oops", "forgot", "missed", "misread"),
-    *("overlooked", "miscalculated", "error", "also ", "still ", "then ", "now "),
+    *("strike", "second thought", "correction:", "oops", "forgot", "missed", "misread", "mixed"),
+    *("overlooked", "miscalculated", "error", "should have", "correct ", "also ", "still "),
+    *("then ", "now "),
 )
 _OF_ANOTHER = re.compile(rf"\b{_OTHER}\b")
 _REDO = re.compile(rf"\b(?:let(?:'s| me| us)|i'll|i will) (?:\w+ )?(?:{_REDONE})")
@@ -157,11 +183,22 @@ def is_retracted(text: str, end: int, answer: str) -> bool:
             rest = after[stated.end() :]
         elif not _HYPOTHESIS.search(after, _sentence_start(after, stated.start()), stated.start()):
             return True
-    remarks = rest[:MAX_REMARK]
-    return any(
-        not _OF_ANOTHER.search(remarks, _sentence_start(remarks, remark.start()), remark.start())
-        for remark in (_RETRACTED.finditer(remarks) if _has(remarks, _RETRACTIONS) else ())
-    ) or (_has(remarks, _STEPS) and _is_changed(rest, answer))
+    return _is_rejected(rest[:MAX_REMARK]) or _is_changed(rest, answer)
+
+
+def _is_rejected(text: str) -> bool:
+    """Whether a sentence says of the answer before it that it is wrong."""
+    said = _PREDICATE.match(text)
+    if said and not is_affirmed(_COMPARED.sub("", said[1].replace("'s", " is", 1)).split()):
+        return True
+    if not _has(text, _RETRACTIONS):
+        return False
+    for pattern, others in ((_RETRACTED, _OF_ANOTHER), (_REJECTED, _OF_OTHERS)):
+        for remark in pattern.finditer(text):
+            start = _sentence_start(text, remark.start())
+            if not others.search(text, start, remark.end()):
+                return True
+    return False
 
 
 def _has(text: str, parts: tuple[str, ...]) -> bool:
@@ -173,8 +210,8 @@ def _is_changed(text: str, answer: str) -> bool:
 
     Not where one of them is the answer: the steps explain it.
     """
-    step = _STEP.search(text, 0, MAX_REMARK)
-    if not step:
+    step = _FIRST_STEP.match(text) or _STEP.search(text, 0, MAX_STEP)
+    if not step or _BECAUSE.match(text):
         return False
     if check := _CHECK.search(text):
         text = text[: check.start()]
