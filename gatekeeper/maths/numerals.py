@@ -140,6 +140,8 @@ def _in_digits(text: str) -> str:
     sign = "-" if words[0] in ("minus", "negative") else ""
     if sign:
         words = words[1:]
+    if not words:
+        return text
     if number := _number(words):
         return sign + number
     if words[0] in _CARDINALS and words[0] != "a" and " " in text:
