@@ -506,7 +506,7 @@ def test_a_task_sets_its_own_metric(url: str, answers: str, tmp_path: Path) -> N
         ({"predict_only": True}, "nothing to gate"),
         ({"gate": GateOptions(budget=3.0)}, "fraction=3.0"),
         ({"gate": GateOptions(warmup=7)}, "gate.warmup=7 is for finding errors"),
-        ({"gate": None}, "gate=None: give GateOptions"),
+        ({"gate": 0.2}, "gate=0.2: give GateOptions"),
         ({"grading": "f1"}, "grading='f1': give a Grading, or None"),
         ({"gate": GateOptions(log=Path("/nowhere/run.db"))}, "its folder does not exist"),
     ],
