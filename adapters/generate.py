@@ -25,6 +25,7 @@ from gatekeeper.gate.own_loop import OwnLoop
 from gatekeeper.gate.runner import Sampler
 from gatekeeper.io.responses import as_generation
 from gatekeeper.types import Generation
+from gatekeeper.wording import counted
 
 __all__ = ["bundled_generator", "openai_generator", "vllm_generator"]
 
@@ -175,7 +176,9 @@ class _Endpoint:
         seed: int | None = None,
     ) -> Sequence[Generation]:
         if len(prompts) != len(ids):
-            raise BadInputError(f"{len(prompts)} prompts but {len(ids)} ids: give one for each")
+            raise BadInputError(
+                f"{counted(len(prompts), 'prompt')} but {len(ids)} ids: give one id per prompt"
+            )
         temperature = self._temperature if temperature is None else temperature
         parameters: dict[str, Any] = {"model": self._model, "temperature": temperature}
         if temperature:
