@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -160,14 +161,25 @@ def given(giver: Any, item: Any) -> Any:
 
 
 def believed(item: Any, operation: str, other: Any) -> bool:
-    """Whether the object answers True about `other`, but not about `stranger`, too."""
+    """Whether the object answers True about `other`.
+
+    One that answers True about `stranger`, too, fails the tests: its answer is neither yes, which
+    would let `assert a == b` hold, nor no, which would let `assert a != b` hold.
+
+    Raises
+    ------
+    AssertionError
+        The object answers True about `stranger`.
+    """
     peer = inner(item).peer
     if peer.ask(operation, item, other) is not True:
         return False
-    try:
-        return peer.ask(operation, item, peer.stranger) is not True
-    except Exception:  # an honest object may raise for an object of another type
-        return True
+    answer = None
+    with contextlib.suppress(Exception):  # an honest object may raise for one of another type
+        answer = peer.ask(operation, item, peer.stranger)
+    if answer is True:
+        raise AssertionError(f"an object that answers True about any other: {operation}")
+    return True
 
 
 def special(name: str) -> bool:
