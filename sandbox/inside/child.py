@@ -54,8 +54,11 @@ __all__ = ["serve", "work"]
 def work(connection: socket.socket) -> None:
     """Take one job from the socket, do it, answer. Never raises."""
     kind, texts, descriptor = _receive(connection)
+    process = os.getpid()
 
     def send(kind: bytes, payload: bytes | str) -> None:
+        if os.getpid() != process:  # a child that the candidate forked, at the end of the code
+            os._exit(kind != b"D")
         if isinstance(payload, str):
             payload = payload.encode("utf-8", "replace")
         connection.sendall(frame(kind, payload))
@@ -172,19 +175,22 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
     sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
     sys.stdin.seek(0)
     answer = b"D", ""
+    names = _module("__main__").__dict__
     try:
         try:
-            _execute(candidate, "candidate.py", _module("__main__").__dict__)
+            _execute(candidate, "candidate.py", names)
         except SystemExit as error:
-            if error.code not in (None, 0):
+            if error.code is not None and not (isinstance(error.code, int) and error.code == 0):
                 raise
+        # As at the end of any program: each of these may print.
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()
-        atexit._run_exitfuncs()  # these may print, as at the end of any program
-        streams: tuple[Any, ...] = (sys.stdout, sys.__stdout__)
-        for stream in streams:  # the program may have replaced or closed it
-            if not getattr(stream, "closed", False):
-                stream.flush()
+        atexit._run_exitfuncs()
+        _flush()
+        sys.stdout = sys.__stdout__
+        for name in [name for name in names if name != "__builtins__"]:
+            names[name] = None  # ends objects with a `__del__`, and streams that were not closed
+        _flush()
     except MemoryError:
         answer = b"M", "in the code: out of memory"
     except BaseException as error:
@@ -193,6 +199,13 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
         send(*answer)
     except OSError:  # the program closed this, too: then its exit status counts
         os._exit(answer[0] != b"D")
+
+
+def _flush() -> None:
+    streams: tuple[Any, ...] = (sys.stdout, sys.__stdout__)
+    for stream in streams:  # the program may have replaced or closed it
+        if not getattr(stream, "closed", False):
+            stream.flush()
 
 
 def serve(connection: socket.socket, candidate: str, imports: str) -> None:
