@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Collection, Iterator
+
+from gatekeeper.io.syntax import dedent
 
 __all__ = ["binds", "extract_code"]
 
@@ -13,7 +14,7 @@ _OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \
 _PYTHON = re.compile(r"i?python[\d.]*|py3?").fullmatch
 
 
-def extract_code(text: str, names: Collection[str] = ()) -> str:
+def extract_code(text: str, names: Collection[str] = (), *, as_written: bool = False) -> str:
     """The code of an answer.
 
     Parameters
@@ -22,20 +23,22 @@ def extract_code(text: str, names: Collection[str] = ()) -> str:
         The model's answer.
     names
         Names that the tests use. A fence that binds none of them may show how to call the solution.
+    as_written
+        Whether a fence keeps the indentation that its lines share, as the rest of a function does.
 
     Returns
     -------
     str
         The last Markdown fence that is labelled as Python; else the last without a label; else all
-        of the text. Fences that bind one of the names take precedence, if there are any. Common
-        indentation of a fence is removed.
+        of the text. Fences that bind one of the names take precedence, if there are any.
     """
     text = text.removeprefix("\ufeff")  # byte order mark: not valid in a string of Python code
     found = list(_fences(text.replace("\r\n", "\n")))
     labelled = [body for label, body in found if _PYTHON(label)]
     bodies = labelled or [body for label, body in found if not label]
-    programs = [textwrap.dedent(body) for body in bodies] or [text]
-    return ([code for code in programs if binds(code, names)] or programs)[-1]
+    programs = [(dedent(body), body) for body in bodies] or [(text, text)]
+    code, body = ([p for p in programs if binds(p[0], names)] or programs)[-1]
+    return body if as_written else code
 
 
 def binds(code: str, names: Collection[str]) -> bool:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gatekeeper.io.syntax import parse_python
+from gatekeeper.io.syntax import dedent, parse_python
 
 __all__ = ["LiteralTest", "parse"]
 
@@ -68,7 +67,7 @@ def parse(test: str, helpers: frozenset[str] = frozenset()) -> LiteralTest | Non
     ValueError
         `test` has no statement.
     """
-    test = textwrap.dedent(test).strip()
+    test = dedent(test).strip()
     match parse_python(test).body:
         case []:
             raise ValueError("it contains no statement")
@@ -114,6 +113,8 @@ def _cut(
                 expected = _literal(other)
                 if expected is None or (singleton and not _is_singleton(expected[0])):
                     continue
+                if swapped and isinstance(op, ast.In | ast.NotIn):
+                    continue  # a generator, or an object of a class: only the judge can look
                 # One bit is easily guessed: for a yes or no, only the candidate's own function is
                 # called, never a built-in function that it might have replaced.
                 value = isinstance(op, ast.Eq) and not isinstance(expected[0], bool)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import contextlib
 import functools
 import json
-import textwrap
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.io.syntax import parse_python
+from gatekeeper.io.syntax import dedent, parse_python
 from gatekeeper.sandbox.extract import binds, extract_code
 from gatekeeper.sandbox.inside.assertions import asserts
+from gatekeeper.sandbox.json_values import same_or_wrapped, same_value, source_of
 from gatekeeper.sandbox.literal import LiteralTest, parse
 from gatekeeper.sandbox.reading import RESERVED, Reading, imported, parsed, read_tests
 
@@ -93,7 +94,7 @@ class Suite:
         if not self.prompt or self.entry is None:
             return text
         if not binds(text, [self.entry]):
-            return self.prompt + text
+            return self.prompt + extract_code(answer, names, as_written=True)
         given = "" if "__future__" in text else self.provided
         return f"{given}\n{text}" if given else text
 
@@ -155,11 +156,13 @@ def _statements(tests: Sequence[str], setup: str, entry: str | None) -> Suite:
     found: list[LiteralTest | None] = []
     for test in tests:
         with _readable("test", test):
-            dedented.append(textwrap.dedent(test).strip())
+            dedented.append(dedent(test).strip())
             found.append(parse(test, helpers))
     literal = tuple(test for test in found if test is not None)
     simple = "*" not in imports and _only_imports(setup, imports)
-    if len(literal) == len(tests) and simple:  # the case of nearly all of MBPP
+    if (
+        len(literal) == len(tests) and simple and not _names_python(literal, entry)
+    ):  # the case of nearly all of MBPP
         return Suite(setup, imports, tuple(dedented), literal, reading=_reading_of(imports))
     texts = tuple(dedented)
     reading = read_tests(setup, texts, entry=entry, modules=_MODULES)
@@ -167,14 +170,14 @@ def _statements(tests: Sequence[str], setup: str, entry: str | None) -> Suite:
         setup=setup,
         imports=imports,
         tests=texts,
-        literal=_literal(dedented, setup, imports, reading),
+        literal=_literal(dedented, setup, imports, reading, entry),
         entry=entry,
         reading=reading,
     )
 
 
 def _literal(
-    tests: Sequence[str], setup: str, imports: str, reading: Reading
+    tests: Sequence[str], setup: str, imports: str, reading: Reading, entry: str | None
 ) -> tuple[LiteralTest, ...]:
     """The tests, each split into call and expected value; empty if one cannot be split."""
     helpers = _bound(imports) | {name for name, _ in reading.real}
@@ -182,7 +185,14 @@ def _literal(
         return ()
     found = [parse(test, helpers) for test in tests]
     cut = tuple(test for test in found if test is not None)
-    return cut if len(cut) == len(tests) else ()
+    return cut if len(cut) == len(tests) and not _names_python(cut, entry) else ()
+
+
+def _names_python(tests: Sequence[LiteralTest], entry: str | None) -> bool:
+    """Whether a built-in name is under test. The candidate has to define it: the judge looks."""
+    if entry is not None:
+        return hasattr(builtins, entry)
+    return all(hasattr(builtins, name) for test in tests for name in test.names)
 
 
 def _reading_of(imports: str) -> Reading:
@@ -219,7 +229,7 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
         or any(map(asserts, nodes))
     ):
         raise BadInputError(f"test={test!r:.80}: it defines no test and asserts nothing")
-    provided = _part(prompt, lambda node: getattr(node, "name", None) != entry)
+    provided = _part(prompt, entry)
     imports = _imports(setup)
     module = task.get("module")
     modules = _MODULES | {module} if isinstance(module, str) else _MODULES
@@ -233,7 +243,7 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
         setup=setup,
         imports=imports,
         tests=(test,),
-        literal=_literal(statements, setup, imports, reading) if statements else (),
+        literal=_literal(statements, setup, imports, reading, entry) if statements else (),
         entry=entry,
         prompt=prompt,
         provided=provided,
@@ -294,7 +304,8 @@ def _input_output(task: Mapping[str, Any], setup: str) -> Suite:
     for arguments in inputs:
         if not isinstance(arguments, list):
             raise BadInputError(f"inputs={arguments!r:.80}: with fn_name, give lists of arguments")
-    return _calls(str(name), [(i, o) for i, o in zip(inputs, outputs, strict=True)], setup)
+    pairs = [(i, o) for i, o in zip(inputs, outputs, strict=True)]
+    return _calls(str(name), pairs, setup, same_or_wrapped)
 
 
 def _mappings(task: Mapping[str, Any], tests: Sequence[Mapping[str, Any]], setup: str) -> Suite:
@@ -307,18 +318,21 @@ def _mappings(task: Mapping[str, Any], tests: Sequence[Mapping[str, Any]], setup
         if kind not in ("stdin", "functional"):
             raise BadInputError(f"testtype={kind!r:.80}: give 'stdin' or 'functional'")
     if "functional" not in kinds:
-        return Suite(cases=tuple(Case(test["input"], test["output"]) for test in tests))
+        return Suite(cases=tuple(_case(test["input"], test["output"]) for test in tests))
     name = task.get("fn_name") or task.get("entry_point")
     if not isinstance(name, str):
         raise BadInputError("functional tests: give the function's name, fn_name")
     try:
         pairs = [
-            ([json.loads(line) for line in t["input"].splitlines()], json.loads(t["output"]))
-            for t in tests
+            (
+                [json.loads(line) for line in test["input"].split("\n") if line.strip()],
+                json.loads(test["output"]),
+            )
+            for test in tests
         ]
     except ValueError as error:
         raise BadInputError(f"functional tests hold JSON, a line per argument: {error}") from None
-    return _calls(name, pairs, setup)
+    return _calls(name, pairs, setup, same_value)
 
 
 def _case(stdin: object, expected: object) -> Case:
@@ -326,37 +340,31 @@ def _case(stdin: object, expected: object) -> Case:
     texts = ["\n".join(map(str, t)) if isinstance(t, list) else t for t in (stdin, expected)]
     if not all(isinstance(text, str) for text in texts):
         raise BadInputError(f"input={stdin!r:.40}, output={expected!r:.40}: give texts")
+    try:
+        str(texts[0]).encode("utf-8", "surrogateescape")  # as evaluate.py does
+    except UnicodeEncodeError as error:
+        raise BadInputError(f"input={stdin!r:.40}: it has no bytes: {error}") from None
     return Case(*map(str, texts))
 
 
-def _calls(name: str, pairs: Iterable[tuple[list[Any], Any]], setup: str) -> Suite:
+def _calls(
+    name: str,
+    pairs: Iterable[tuple[list[Any], Any]],
+    setup: str,
+    same: Callable[[Any, object], bool],
+) -> Suite:
     """Calls of one function; a method of `Solution` if the candidate has that class."""
     if not name.isidentifier():
         raise BadInputError(f"fn_name={name!r}: give the name of a function")
     function = f"(Solution().{name} if 'Solution' in globals() else {name})"
     tests = []
     for arguments, expected in pairs:
-        call = f"{function}({', '.join(map(repr, arguments))})"
+        call = f"{function}({', '.join(map(source_of, arguments))})"
         source = f"{name}({', '.join(map(repr, arguments))}) == {expected!r}"
         names = frozenset({name, "Solution"})
-        tests.append(LiteralTest(source, call, names, functools.partial(_same_value, expected)))
+        tests.append(LiteralTest(source, call, names, functools.partial(same, expected)))
     sources, imports = tuple(test.source for test in tests), _imports(setup)
     return Suite(setup, imports, sources, tuple(tests), reading=_reading_of(imports))
-
-
-def _same_value(expected: Any, value: object) -> bool:
-    """Whether two values are equal as JSON; APPS wraps some of its outputs in a list."""
-    value = _as_json(value)
-    wrapped = isinstance(expected, list) and len(expected) == 1 and value == expected[0]
-    return bool(value == expected) or wrapped
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_as_json(item) for item in value]
-    if isinstance(value, dict):
-        return {k if isinstance(k, str) else str(k): _as_json(v) for k, v in value.items()}
-    return value
 
 
 @contextlib.contextmanager
@@ -370,16 +378,26 @@ def _readable(name: str, source: object) -> Iterator[None]:
         raise BadInputError(f"{name}={source!r:.200}: not a Python statement: {error}") from error
 
 
-def _part(source: str, wanted: Any) -> str:
-    """The imports and definitions of `source` that are wanted."""
+def _part(source: str, entry: str | None) -> str:
+    """The imports, definitions and constants of `source`, without what is or uses `entry`."""
     if not source.strip():
         return ""
     body: list[ast.stmt] = []
     for ending in ("", "\n    pass"):  # `source` may end with the first line of a function
         with contextlib.suppress(SyntaxError, ValueError):
             body = body or parse_python(source + ending).body
-    kept = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
-    return "\n".join(ast.unparse(n) for n in body if isinstance(n, kept) and wanted(n))
+    kept = [
+        node
+        for node in body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        or (isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name != entry)
+        or (isinstance(node, ast.Assign | ast.AnnAssign) and not _uses(node, entry))
+    ]
+    return "\n".join(map(ast.unparse, kept))
+
+
+def _uses(node: ast.AST, name: str | None) -> bool:
+    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
 
 
 def _imports(setup: str) -> str:

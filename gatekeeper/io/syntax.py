@@ -1,13 +1,14 @@
-"""Parsing of Python code, safe with several threads, and the names that it uses."""
+"""Parsing of Python code, safe with several threads; its indentation, and the names it uses."""
 
 from __future__ import annotations
 
 import ast
+import os.path
 import symtable
 import threading
 from collections.abc import Iterable
 
-__all__ = ["free_names", "parse_python"]
+__all__ = ["dedent", "free_names", "parse_python"]
 
 _TRIES = 100
 _parsing = threading.RLock()  # re-entrant: a finalizer may parse, too
@@ -32,6 +33,18 @@ def parse_python(source: str) -> ast.Module:
             except SystemError:
                 continue
         return ast.parse(source)
+
+
+def dedent(source: str) -> str:
+    """Python code without the indentation that all of its lines share.
+
+    Unlike `textwrap.dedent`, it keeps the blanks of blank lines, which may be within a text.
+    """
+    lines = source.split("\n")
+    full = [line for line in lines if line.strip()]
+    margins = [line[: len(line) - len(line.lstrip(" \t"))] for line in full]
+    margin = os.path.commonprefix(margins)  # noqa: RUF071 - of texts, not of paths
+    return "\n".join(line.removeprefix(margin) for line in lines) if margin else source
 
 
 def free_names(sources: Iterable[str]) -> set[str]:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gatekeeper.io.syntax import parse_python
+from gatekeeper.io.syntax import dedent, parse_python
 
 SOURCE = "def f(x):\n" + "".join(f"    g[{n}] = [x, {{'a': (x, {n} * -x)}}]\n" for n in range(50))
 
@@ -59,3 +59,19 @@ def test_code_that_parses_without_the_lock_is_no_reason_to_fail(
     monkeypatch.setattr(ast, "parse", break_off)
     assert ast.dump(parse_python("a")) == ast.dump(parse("a"))
     assert len(calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("", ""),
+        ("x = 1\n", "x = 1\n"),
+        ("  if x:\n    y\n", "if x:\n  y\n"),
+        ("\tx\n\n\ty", "x\n\ny"),
+        ("\t x\n\t\ty", " x\n\ty"),
+        ('x = """\n   \n"""', 'x = """\n   \n"""'),
+        ('  x = """\n \n    \n  """', 'x = """\n \n  \n"""'),
+    ],
+)
+def test_common_indentation_is_removed(source: str, expected: str) -> None:
+    assert dedent(source) == expected

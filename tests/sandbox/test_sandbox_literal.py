@@ -30,8 +30,6 @@ from gatekeeper.sandbox.suite import read_suite
         ("assert not f(1)", "f(1)", "", "x"),
         ("assert not f(1) == 2", "f(1)", 3, 2),
         ("assert f(1) in (1, 2)", "f(1)", 2, 3),
-        ("assert 3 in f(1)", "f(1)", {3}, {4}),
-        ("assert 3 not in f(1)", "f(1)", [], [3]),
         ("assert f(1) <= 2.5", "f(1)", 2, 3),
         ("assert abs(f(1) - 0.5) < 1e-6", "f(1)", 0.5 + 1e-9, 0.6),
         ("assert abs(0.5 - f(1)) <= 0.1", "f(1)", 0.45, 0.7),
@@ -54,6 +52,8 @@ def test_cut_in_two(test: str, call: str, right: object, wrong: object) -> None:
     "test",
     [
         "assert f(1) == g(1)",
+        "assert 3 in f(1)",  # a generator, say
+        "assert 3 not in f(1)",
         "assert f(1) == sys.maxsize",
         "assert f(1) == 1 == 1",
         "assert f(1) == 1 and f(2) == 2",

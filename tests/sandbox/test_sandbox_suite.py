@@ -51,6 +51,13 @@ def test_only_imports_of_the_setup_reach_a_candidate() -> None:
     assert not read(tests=["assert f(1) == 1"], test_setup_code="from g import *").literal
 
 
+def test_a_built_in_name_under_test_is_left_to_the_judge() -> None:
+    """The candidate has to define it: the host would see what Python's own gives."""
+    assert not read(tests=["assert sum([1, 2]) == 3"]).literal
+    assert not read(tests=["assert sum([1, f(2)]) == 3"], entry_point="sum").literal
+    assert read(tests=["assert sum([1, 2]) == 3", "assert f(1) == 1"]).literal
+
+
 # HumanEval
 
 
@@ -95,6 +102,11 @@ def test_a_prompt_is_put_before_its_completion() -> None:
     future = f"from __future__ import annotations\n{whole}"
     assert suite.candidate(future) == future
     assert read(test=CHECK, entry_point="f").candidate(body) == body
+    assert suite.candidate(f"So:\n```python\n{body}```") == PROMPT + body
+    constants = f"LIMIT = 3\nshown = lambda: f(2)\n{PROMPT}"
+    given = read(test=CHECK, entry_point="f", prompt=constants).candidate(whole)
+    assert "LIMIT = 3" in given
+    assert "shown" not in given
 
 
 def test_helpers_of_the_prompt_are_the_tests_too() -> None:
@@ -169,6 +181,11 @@ def test_functional_tests_hold_json() -> None:
     assert test.holds(True)
     assert not test.holds(False)
     assert read(tests=tests, entry_point="f").literal[0].call == test.call
+    tests = [{"input": '"a\u2028b"\n-Infinity\n', "output": "[5]", "testtype": "functional"}]
+    (test,) = read(tests=tests, fn_name="f").literal
+    assert test.call.endswith("('a\\u2028b', -1e999)")
+    assert not test.holds(5)  # only APPS wraps outputs in a list
+    assert test.holds((5,))
 
 
 @pytest.mark.parametrize(
@@ -195,6 +212,10 @@ def test_functional_tests_hold_json() -> None:
         ("snan", "1", False),  # a number that raises when it is compared
         ("inf", "Infinity", False),
         ("1\0", "1", False),
+        ("a\x0cb\x0b", "a\nb", False),  # `splitlines` would divide all of these
+        ("a\x85b", "a\nb", False),
+        ("a\u2028b", "a\nb", False),
+        ("a\rb", "a\nb", False),
         ("\ud800", "1", False),
     ],
 )
@@ -242,6 +263,7 @@ IO = "input_output"
         ({IO: {"inputs": [], "outputs": []}}, "0 inputs and 0 outputs: give a pair each"),
         ({IO: {"inputs": ["1"], "outputs": []}}, "1 inputs and 0 outputs: give a pair each"),
         ({IO: {"inputs": [1], "outputs": ["1"]}}, "input=1, output='1': give texts"),
+        ({IO: {"inputs": ["\ud800"], "outputs": ["1"]}}, "it has no bytes: 'utf-8' codec"),
         (
             {IO: {"inputs": [1], "outputs": [1], "fn_name": "f"}},
             "inputs=1: with fn_name, give lists of arguments",

@@ -10,6 +10,7 @@ from attacks.caught_assertions import CAUGHT_ASSERTIONS
 from attacks.channel import CHANNEL
 from attacks.copies import COPIES
 from attacks.coroutines import COROUTINES
+from attacks.data_sets import DATA_SETS
 from attacks.descriptors import DESCRIPTORS
 from attacks.endings import ENDINGS
 from attacks.errors import ERRORS
@@ -53,5 +54,5 @@ PROGRAMS: tuple[Program, ...] = (
         *KINDS,
         *COPIES,
     ),
-    *(*DESCRIPTORS, *ENDINGS, *UNLABELLED, *RUNS, *SHARED_LISTS),
+    *(*DESCRIPTORS, *ENDINGS, *UNLABELLED, *RUNS, *SHARED_LISTS, *DATA_SETS),
 )

@@ -111,7 +111,7 @@ def render(program: Program, folder: Path) -> None:
     task, code = program.task, extract_code(program.code).removeprefix("\ufeff")
     test, data = _files(task)
     if task.get("prompt") and f"def {task['entry_point']}" not in code:
-        code = task["prompt"] + code
+        code = task["prompt"] + extract_code(program.code, as_written=True)
     elif task.get("prompt"):
         code = f"{task['prompt'].rstrip()}\n    pass\n{code}"
     folder.mkdir()
@@ -152,7 +152,7 @@ def _files(task: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         if "functional" not in {test.get("testtype") for test in tests}:
             return _SCRIPT, {"pairs": [(test["input"], test["output"]) for test in tests]}
         pairs = [
-            ([json.loads(line) for line in t["input"].splitlines()], json.loads(t["output"]))
+            ([json.loads(line) for line in t["input"].split("\n")], json.loads(t["output"]))
             for t in tests
         ]
         return _CALLS, {"name": task.get("fn_name") or task.get("entry_point"), "pairs": pairs}
