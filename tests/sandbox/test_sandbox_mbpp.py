@@ -25,7 +25,8 @@ from gatekeeper.types import Generation, Outcome
 
 MBPP = Path(__file__).resolve().parents[2] / "../shared/data/mbpp.jsonl"
 HUMAN_EVAL = MBPP.with_name("HumanEval.jsonl.gz")
-NOT_LITERAL = {"Mbpp/367", "Mbpp/596", "Mbpp/927"}  # objects made by setup; sys.getsizeof
+# A built-in name under test; objects made by setup; sys.getsizeof.
+NOT_LITERAL = {"Mbpp/126", "Mbpp/367", "Mbpp/596", "Mbpp/927"}
 SLOW = {"Mbpp/123", "Mbpp/765", "Mbpp/922"}  # their own solutions take a second and more
 MUTANTS = 200
 
