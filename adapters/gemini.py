@@ -48,7 +48,7 @@ def recognises(response: Any) -> bool:
 def ends(chunk: Any) -> dict[int, bool]:
     """By index, the candidates in a chunk: whether it is their last one, with a finish reason."""
     return {
-        count_of(part, "index") or 0: _field(part, "finish_reason") is not None
+        count_of(part, "index") or 0: bool(_field(part, "finish_reason"))
         for part in list_of(chunk, "candidates")
     }
 
@@ -107,7 +107,7 @@ def _add(candidate: _Candidate, part: Any) -> None:
     candidate.mean = candidate.mean if mean is None else mean
     candidate.tokens = count if isinstance(count, int) else candidate.tokens
     reason = _field(part, "finish_reason")
-    if reason is not None:
+    if reason:
         candidate.finish_reason = str(reason.value if isinstance(reason, Enum) else reason)
 
 

@@ -202,7 +202,7 @@ class StreamReader:
         choice = self._choices.get(index)
         if choice is None:
             index = count_of(part, "index") or 0
-            choice = self._choices[index] = _Choice()
+            choice = self._choices.setdefault(index, _Choice())
         if isinstance(part.get("text"), str):
             choice.add_text("text", part["text"])
         for name, piece in fields(part.get("delta")).items():
@@ -210,8 +210,8 @@ class StreamReader:
                 choice.add_text(name, piece)
             elif name == "content" and piece is not None:
                 choice.add_parts(piece)
-        if part.get("finish_reason") is not None:
-            choice.rest["finish_reason"] = text_of(part, "finish_reason")
+        if reason := text_of(part, "finish_reason"):  # some servers send "" until they have one
+            choice.rest["finish_reason"] = reason
             self.finished.add(index)
         for name in VLLM_FIELDS:
             if name in part:

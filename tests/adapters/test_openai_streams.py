@@ -130,6 +130,20 @@ def test_a_truncated_stream_has_no_finish_reason(read_stream: Any) -> None:
     assert read_stream([]) == read_stream(STREAM[1:2]) == []
 
 
+def test_an_empty_finish_reason_is_none() -> None:
+    """As servers send it that have no null: an output that is cut off has no verdict."""
+    reader = StreamReader()
+    for text in ("a", "b"):
+        reader.add(chunk(delta(0, text, [A], finish_reason="")))
+    assert not reader.is_complete(1)
+    assert [g.finish_reason for g in reader.generations()] == [None]
+
+
+def test_an_index_below_0_loses_no_text(read_stream: Any) -> None:
+    (found,) = read_stream([chunk(delta(-1, "a", [A])), chunk(delta(-1, "b", [B]))])
+    assert found.text == "ab"
+
+
 def test_choices_of_a_stream_interleave(read_stream: Any) -> None:
     chunks = [
         chunk(delta(1, "b", [B])),
