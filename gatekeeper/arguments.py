@@ -28,6 +28,7 @@ __all__ = [
     "is_base_url",
     "is_key",
     "is_number",
+    "shown_url",
 ]
 
 MOST_SECONDS = 1e9  # for which a lock can wait
@@ -179,6 +180,17 @@ def is_base_url(value: object) -> bool:
         return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
     except ValueError:  # brackets, or a port that is no number
         return False
+
+
+def shown_url(value: object) -> str:
+    """A URL that cannot be used, in a message; not one that may have a password or a key.
+
+    Where these begin and end is unknown, as it may be they that make the URL unusable.
+    """
+    text = repr(value)
+    if "@" in text or "?" in text:
+        return "… (not shown, as it may have a password or a key)"
+    return text[:200]
 
 
 def is_key(value: object) -> bool:

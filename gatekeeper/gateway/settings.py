@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
-from gatekeeper.arguments import check_choice, check_flag, check_seconds, is_base_url, is_key
+from gatekeeper.arguments import (
+    check_choice,
+    check_flag,
+    check_seconds,
+    is_base_url,
+    is_key,
+    shown_url,
+)
 from gatekeeper.errors import BadInputError
 
 __all__ = ["ON_FAILED", "WAITS", "GatewaySettings", "OnFailed", "Wait"]
@@ -68,7 +75,7 @@ class GatewaySettings:
         url = urlsplit(self.upstream) if is_base_url(self.upstream) else None
         if url is None or url.query or url.fragment:
             raise BadInputError(
-                f"upstream={self.upstream!r:.200}: give the base URL of an API, such as "
+                f"upstream={shown_url(self.upstream)}: give the base URL of an API, such as "
                 "http://127.0.0.1:8000/v1"
             )
         for name, choices in (("wait", WAITS), ("on_failed", ON_FAILED)):

@@ -16,7 +16,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
-from gatekeeper.arguments import is_base_url, is_key
+from gatekeeper.arguments import is_base_url, is_key, shown_url
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import is_endless
 from gatekeeper.log.place import PostgresRun, is_address
@@ -54,7 +54,7 @@ def base_url(text: str) -> str:
     """The base URL of an API."""
     if not is_base_url(text):
         raise argparse.ArgumentTypeError(
-            f"{text!r}: give the base URL of an API, such as http://127.0.0.1:8000/v1"
+            f"{shown_url(text)}: give the base URL of an API, such as http://127.0.0.1:8000/v1"
         )
     return text
 
@@ -104,6 +104,7 @@ def input_file(text: str) -> Path:
         if is_endless(number):
             raise argparse.ArgumentTypeError(f"{text!r} is a device without an end: give a file")
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            os.set_blocking(number, True)  # else a pause of the writer would be the end
             with open(number, "rb", closefd=False) as pipe, tempfile.TemporaryFile() as kept:
                 shutil.copyfileobj(pipe, kept)
                 kept.flush()

@@ -10,6 +10,7 @@ import logging
 import re
 import socket
 import zlib
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from scripted_upstream import CUT, Request, ScriptedUpstream, completion, event_
 from gatekeeper import BadInputError
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.page.access import Access
+from gatekeeper.programs.values import base_url
 from gatekeeper.telemetry.opentelemetry import OpenTelemetry
 from gatekeeper.types import Generation, Outcome, Verdict
 
@@ -380,4 +382,14 @@ def test_an_upstream_with_a_password_in_its_url_is_refused(scheme: str, rest: st
     """Callers see the URL in errors, and so does who reads the message."""
     with pytest.raises(BadInputError, match="without a user and a password") as error:
         GatewaySettings(upstream=f"{scheme}://user:{KEY}{rest}")
+    assert KEY not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://u:{}/@h/v1", "http://u:{}#@h/v1", "u:{}@h", "http:/u:{}@h"]
+)
+@pytest.mark.parametrize("read", [lambda url: GatewaySettings(upstream=url), base_url])
+def test_an_unusable_url_is_not_shown_with_a_password(url: str, read: Callable[[str], Any]) -> None:
+    with pytest.raises((BadInputError, ArgumentTypeError), match="give the ") as error:
+        read(url.format(KEY))
     assert KEY not in str(error.value)
