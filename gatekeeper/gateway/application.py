@@ -18,7 +18,7 @@ from aiohttp import hdrs, web
 from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gateway import results
 from gatekeeper.gateway.answer_edit import object_of
-from gatekeeper.gateway.callers import OWN_PATH, Handler
+from gatekeeper.gateway.callers import OWN_PATH, Handler, drop, taken
 from gatekeeper.gateway.calls import TASK_HEADER, check_unread, read_call
 from gatekeeper.gateway.logprobs import endpoint_of
 from gatekeeper.gateway.metrics import CONTENT_TYPE, Metrics
@@ -33,6 +33,7 @@ from gatekeeper.limits import MAX_LINE
 __all__ = ["MAX_BODY", "Gateway"]
 
 MAX_BODY = MAX_LINE  # bytes of a request for outputs, which is read; others have no limit
+STALLED = 10.0  # seconds in which a caller takes nothing, at the end of the gateway
 LOG = logging.getLogger("gatekeeper")
 KEY_HEADER = "x-gatekeeper-key"
 OWN_NAME = OWN_PATH.strip("/")  # as a part of a path
@@ -69,7 +70,7 @@ class Gateway:
         self._given, self._tasks, self._settings = [route, *others], tasks, route.settings
         self._metrics, self._worker = Metrics(self._given, worker=worker), worker
         self._pages = [each.page for each in self._given if each.page is not None]
-        self._under_way = 0
+        self._under_way: dict[int, web.Request] = {}  # by `id`; requests have no hash
         self._idle = asyncio.Event()
         self._idle.set()
         self._draining = False
@@ -107,8 +108,20 @@ class Gateway:
         self._draining = True
         for page in self._pages:
             await page.end()
-        await self._idle.wait()
+        await self._delivered()
         await self._routes.drain(self._settings.grace)
+
+    async def _delivered(self) -> None:
+        """Wait for answers in progress, but not for callers that take nothing of theirs."""
+        before: dict[int, int | None] = {}
+        while self._under_way:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._idle.wait(), STALLED)
+            known = {key: taken(request) for key, request in self._under_way.items()}
+            for key in known.keys() & before.keys():
+                if known[key] is not None and known[key] == before[key]:
+                    drop(self._under_way[key])
+            before = known
 
     async def _connected(self, app: web.Application) -> AsyncIterator[None]:
         self._routes = Routes(self._given, self._metrics)
@@ -125,7 +138,7 @@ class Gateway:
         key = self._settings.own_key if asks_key else None
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            self._under_way += 1
+            self._under_way[id(request)] = request
             self._idle.clear()
             try:
                 response = await self._answer(request, handler, key)
@@ -136,7 +149,7 @@ class Gateway:
                     await response.write_eof()  # here, because it is under way until it is sent
                 return response
             finally:
-                self._under_way -= 1
+                del self._under_way[id(request)]
                 if not self._under_way:
                     self._idle.set()
 

@@ -15,11 +15,11 @@ from functools import partial
 from typing import Any
 
 from aiohttp import web
-from aiohttp.http import SERVER_SOFTWARE
+from aiohttp.http import SERVER_SOFTWARE, StreamWriter
 
 from gatekeeper.gateway.refusal import RefusalError
 
-__all__ = ["MAX_HEADER", "OWN_PATH", "CallersRunner", "Handler"]
+__all__ = ["MAX_HEADER", "OWN_PATH", "CallersRunner", "Handler", "drop", "taken"]
 
 MAX_HEADER = 1 << 16  # bytes of a header or of a path, as most servers allow
 OWN_PATH = "/gatekeeper"  # where the gateway's own paths begin
@@ -120,3 +120,18 @@ def _last(response: web.Response) -> web.Response:
     """The last answer of a connection."""
     response.force_close()
     return response
+
+
+def taken(request: web.Request) -> int | None:
+    """Bytes of the answer that have left this process, None while none are waiting to leave."""
+    transport, writer = request.transport, request.writer
+    if transport is None or not isinstance(writer, StreamWriter):
+        return None
+    waiting = transport.get_write_buffer_size()
+    return writer.output_size - waiting if waiting else None
+
+
+def drop(request: web.Request) -> None:
+    """End the caller's connection, without what is waiting."""
+    if request.transport is not None:
+        request.transport.abort()

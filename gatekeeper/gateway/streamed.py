@@ -5,6 +5,7 @@ That is before the last frame, with which a client stops reading.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ class StreamedAnswer:
         self._reader = StreamReader(scope=call.settings.scope)
         self._response: Any = None  # as noted last
         self._ended = False  # the frames that follow have nothing of an output
-        self._decided: list[Decided] | None = None
+        self._decision: asyncio.Task[list[Decided]] | None = None
 
     async def add(self, piece: bytes) -> None:
         """Send the frames that are complete with the next piece of the body."""
@@ -116,12 +117,16 @@ class StreamedAnswer:
         return comment + last
 
     async def _decide(self) -> list[Decided]:
-        """Decide on the outputs, unless that is done: the gate takes each id once."""
-        if self._decided is None:
+        """Decide on the outputs, unless that has begun: the gate takes each id once.
+
+        It goes on where the caller leaves meanwhile, and `leave` waits for it.
+        """
+        if self._decision is None:
             settings, reader = self._call.settings, self._reader
-            self._decided = await self._outputs.decide(
+            decision = self._outputs.decide(
                 lambda: self._outputs.of_stream(reader, settings),
                 settings,
                 unreadable=CodingError(TOO_LONG) if self._frames.given_up else None,
             )
-        return self._decided
+            self._decision = asyncio.create_task(decision)
+        return await asyncio.shield(self._decision)

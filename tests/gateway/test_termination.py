@@ -16,21 +16,25 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import Pipe
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import AsyncMock, Mock
 from urllib.parse import urlsplit
 
 import pytest
 from running_gateway import running_gateway
-from scripted_upstream import ScriptedUpstream, completion, reply
+from scripted_upstream import ScriptedUpstream, completion, event_stream, reply
 from shared_runs import writers
 
 from gatekeeper import Budget, LogError, VerificationGate
 from gatekeeper.cli import main, serve
+from gatekeeper.gateway import application
 from gatekeeper.gateway.application import Gateway
 from gatekeeper.gateway.outputs import Outputs
 from gatekeeper.gateway.route import Route
 from gatekeeper.gateway.server import runner_of
 from gatekeeper.gateway.settings import GatewaySettings
+from gatekeeper.gateway.streamed import StreamedAnswer
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.gateway.termination import Termination
 from gatekeeper.gateway.upstream import Upstream
@@ -163,3 +167,46 @@ def test_connections_are_closed_if_it_cannot_begin(monkeypatch: pytest.MonkeyPat
         route = Route(gate=gate, settings=GatewaySettings(upstream="http://127.0.0.1:9/v1"))
         asyncio.run(begin(Gateway(route, Tasks(kinds=()))))
     assert len(closed) == 1
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_caller_that_takes_nothing_holds_no_end(
+    streams: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "STALLED", 0.3)
+    text = "7" * (1 << 24)
+    script = event_stream(f"data: {text}\n\n".encode()) if streams else [reply(text.encode())]
+    with ScriptedUpstream(lambda request: script) as upstream:
+        with running_gateway(upstream.url) as gateway:
+            caller = socket.create_connection(("127.0.0.1", urlsplit(gateway.url).port or 0))
+            caller.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n")
+            caller.sendall(b"content-length: 15\r\n\r\n" + b'{"messages":[]}')
+            caller.recv(1)
+        caller.close()
+
+
+def test_a_decision_goes_on_where_the_caller_leaves() -> None:
+    """And is not made again."""
+
+    class Slow:
+        made = 0
+
+        async def decide(self, *_: Any, **__: Any) -> list[Any]:
+            self.made += 1
+            await asyncio.sleep(0.05)
+            return []
+
+    async def leaves() -> int:
+        outputs: Any = Slow()
+        sent = AsyncMock()
+        call: Any = SimpleNamespace(settings=SimpleNamespace(scope="content"), n=0)
+        stream = StreamedAnswer(call, Mock(), outputs, write=sent, note=print)
+        ending = asyncio.create_task(stream.finish())
+        await asyncio.sleep(0.01)
+        ending.cancel()
+        await asyncio.gather(ending, return_exceptions=True)
+        await stream.leave()
+        made: int = outputs.made
+        return made
+
+    assert asyncio.run(leaves()) == 1
