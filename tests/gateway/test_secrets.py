@@ -393,3 +393,10 @@ def test_an_unusable_url_is_not_shown_with_a_password(url: str, read: Callable[[
     with pytest.raises((BadInputError, ArgumentTypeError), match="give the ") as error:
         read(url.format(KEY))
     assert KEY not in str(error.value)
+
+
+def test_an_upstream_with_a_query_is_refused_and_not_shown() -> None:
+    """Its query may be a key, and a path cannot follow it."""
+    with pytest.raises(BadInputError, match="give the base URL") as error:
+        GatewaySettings(upstream=f"https://api.example/v1?key={KEY}")
+    assert KEY not in str(error.value)

@@ -27,7 +27,7 @@ ASKED = {"model": "m", "messages": []}
     [
         ("upstream", [None, 5, "", "h", "ftp://h", "http://[", "http://h:x"], "the base URL of an"),
         ("upstream", ["http://h:99999", "http://h:0", "http://h h", "http://h/\n"], "the base URL"),
-        ("upstream", ["http://h/v1?x=1", "http://h/#x"], "the base URL of an API"),
+        ("upstream", ["http://h/#x"], "the base URL of an API"),
         ("wait", [None, "", "verdicts"], "choose one of background, verdict"),
         ("grace", [None, "5", -1, float("nan"), float("inf"), True], "a number of seconds"),
         ("traced", [None, "no", 1], "True or False"),
