@@ -36,7 +36,12 @@ CUE = re.compile(
     r"|^[#* ]{0,8}(?:final )?answer[* ]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 )
-DENIED = re.compile(rf"\s*(?:not|{'|'.join(REJECTED)})\b", re.IGNORECASE)
+# "The answer is not 6", and what a text says of an answer that it has given.
+DENIED = re.compile(
+    rf"\s*(?:not|{'|'.join(REJECTED)}|(?:[a-z]+ly |indeed |therefore |thus )?(?:correct|right|valid"
+    r"|verified|confirmed|consistent|reasonable|plausible|unique|obvious|clear|sensible))\b",
+    re.IGNORECASE,
+)
 # Read only where no cue is: "if the order mattered, the answer would be 36".
 CONDITIONAL_CUE = re.compile(r"\banswer would be\b:?", re.IGNORECASE)
 _FORMULA = (
@@ -71,6 +76,10 @@ LEAD = re.compile(r"[ \t*:]*(?:\n\s*[-•+]\s+)?[\s*:]*(?:<[a-z]+>)*")  # a bull
 WITHHELD = re.compile(  # I cannot find the answer
     r"(?:can(?:'t|not)|could(?:n't| not)|unable to|do(?:n't| not)|did(?:n't| not)) (?:\w+ ){1,2}"
     r"(?:the |an? |any )?(?:final |correct )?\Z",
+    re.IGNORECASE,
+)
+CHECKED = re.compile(  # we check our answer: 2 + 16 = 18
+    r"(?:check|verify|confirm|test)(?:ing)? (?:our|my|this|that|the|your) (?:final )?\Z",
     re.IGNORECASE,
 )
 WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
@@ -158,7 +167,8 @@ def _last_cue(text: str) -> re.Match[str] | None:
     """The last cue, if possible one without a denial: "the answer is 5; the answer is not 6"."""
     last = affirmed = None
     for last in CUE.finditer(text):
-        if not DENIED.match(text, last.end()):
+        start, end = last.span()
+        if not (DENIED.match(text, end) or CHECKED.search(text, max(0, start - 40), start)):
             affirmed = last
     if last is None:
         last = next(iter(deque(CONDITIONAL_CUE.finditer(text), maxlen=1)), None)
