@@ -24,9 +24,13 @@ MAX_STEPS = 3000  # characters of further steps; longer ones are not read
 _ENDING = " \n$.*\\)]"  # of most texts
 _SIGNS = r"[\s$*\\()\[\]{}]{0,9}"
 _NUMBER = (
-    r"-?(?:\\?\$)?-?(?:\d[\d,]{0,20}(?:\.\d{1,20})?(?:/\d{1,20})?|\\[dt]?frac\{?-?\d+\}?\{?\d+\}?)"
+    r"-?(?:\\?\$)?-?(?:\d(?:[\d,]|\\! ?){0,24}(?:\.\d{1,20})?(?:/\d{1,20})?"
+    r"|\\[dt]?frac\{?-?\d+\}?\{?\d+\}?)"
 )
-_NUMBER_END = r"(?![\d/^%\\{]|[.,]\d|\s?[-+*×·^/]\s?[\d$\\(]| (?:times|more|less|fewer|percent)\b)"
+_NUMBER_END = (
+    r"(?![\d/^%\\{]|[.,]\d|\s\\[dt]?frac|\s?[-+*×·^/]\s?[\d$\\(]"
+    r"| (?:times|more|less|fewer|percent)\b)"
+)
 _NEXT_QUESTION = re.compile(r"\n[#*\s]{0,9}(?:question|problem|exercise|q)\b")
 _STATED = re.compile(  # "the answer is 6", "#### 6", "so the total is 8 - 2 = 6", "it should be 6"
     r"(?:answer(?<!wrong answer)(?<!incorrect answer)(?<!naive answer)(?<!other answer)"
@@ -48,10 +52,11 @@ _STATEMENTS = (
     "####",
     "should ",
 )  # a fast test before the pattern
-_MARKS = re.compile(r"[$,]|\\\$|(?<=\\)[dt](?=frac)")
+_MARKS = re.compile(r"[$,]|\\! ?|\\\$|(?<=\\)[dt](?=frac)")
 _SENTENCE = re.compile(r"(?:[^.!?\n]|\.(?=\d))+")
 _HYPOTHESIS = re.compile(
-    r"\b(?:if|unless|had (?:we|not|it)|without|suppose|assuming|would|wrong|mistake|error"
+    r"\b(?:if|unless|had (?:we|not|it)|without|suppose|assuming|would|wrong|mistakes?|errors?"
+    r"|(?:might|may|could) (?:think|expect|guess|say)"
     r"|(?:double-?)?check|verif\w+|confirm|part \W?\w)\b",
 )
 # From there on, numbers belong to a check or to an explanation.
@@ -60,6 +65,8 @@ _CHECK = re.compile(
     r"|here(?:'s| is) (?:why|how)"
     r"|step|proof|reason|alternativ|substitut|plug|test|note\b|remark|indeed\b)",
 )
+_VERIFICATION = re.compile(r"check|verif|confirm|test|\bback\b|original")
+_CONCLUSION = re.compile(r"\s*(?:therefore|thus|hence|so)\b")
 _BECAUSE = re.compile(r"[\s$*)\]\\}]*,?\s*(?:because|since|as)\b")
 _REDONE = (
     r"re-?(?:check|comput|calculat|count|do\b|doing|consider|think|evaluat|examin|view\b)\w*"
@@ -67,17 +74,19 @@ _REDONE = (
 )
 _STEP = re.compile(
     r"\b(?:subtract|add(?:ing)?\b|multipl[yi]|divid(?:e\b|ing)|doubl(?:ed?|ing)\b|halv|remov|exclud(?:e|ing)"
-    rf"|tak(?:e|ing) away|of (?:these|those|them|which)\b|{_REDONE})",
+    rf"|tak(?:e|ing) away|of (?:these|those|them|which)\b|(?:half of|twice) (?:it|this|that)\b"
+    rf"|{_REDONE})",
 )
 _FIRST_STEP = re.compile(  # right after the answer
     r"[\s$*)\]\\}.,;:]{1,9}(?:(?:so|and) )?"
-    r"(?:[a-z]{2,}ing|(?:(?:she|he|it|we|they) )?then|next|after (?:that|this)|finally"
+    r"(?:(?:after )?(?!during|interesting)[a-z]{2,}ing"
+    r"|(?:(?:she|he|it|we|they) )?then|next|after (?:that|this)|finally"
     r"|in (?:the end|total)|plus|minus|times|less|rounded"
     r"|the (?:question|problem) (?:asks|wants))\b"
 )
 _RESULT = re.compile(
     r"(?:\b(?:get|gives?(?: us)?|giving|obtain|yields?|leav(?:es?|ing)|have|has|find|is|it's"
-    r"|that's|are|remain|so|makes|equals|total|total of|only|finally)\b|[=:])"
+    r"|that's|are|remain|so|makes|equals|total|total of|only|finally|find that)\b|\\equiv|[=:])"
     rf"{_SIGNS}({_NUMBER})|({_NUMBER}){_SIGNS}(?:remain|are left|left)\b",
 )
 _WRONG = (
@@ -102,18 +111,25 @@ _CONTRAST = re.compile(  # ", but it is 6", ". However, we need half of it", ", 
 _PREDICATE = re.compile(  # ", which is too large", ". This is not an integer"
     r"[\s$*)\]\\}.,;:!–—-]*(?:which|that|this|it|the above|something|(?:this|that|the|my|above)"
     r" (?:(?!other|negative|second)\w+ )?(?:answer|value|result|solution|number|guess))"
-    r"((?: (?:is|was|seems|looks)|'s)(?:n't)? [^.!?\n]{1,80}"
+    r"((?: (?:is|was|seems|looks)|'s)(?:n't)? [^.!?:;\n]{1,80}"
     r"| (?:exceeds|contradicts|violates|fails|overcounts)\b"
     r"| can(?:'t|not) be(?! (?:larger|smaller|greater|less|more|improved|simplified|reduced)\b))"
 )
 _COMPARED = re.compile(  # says nothing against it
     r"\b(?:less|greater|larger|smaller|more|fewer|bigger) than (?=[\d$])"
-    r"|not (?:hard|difficult|necessary|needed)\b|not (?=[$\d\\])"
+    r"|not (?:hard|difficult|necessary|needed|approximate|surprising|an? (?:coincidence|trick))\b"
+    r"|not (?=[$\d\\])"
 )
-_REJECTED = re.compile(r"\b(?:wrong|incorrect|mistaken?|errors?|miscalculated|mixed up)\b")
+_SUPPORTED = re.compile(  # "this seems right", "this was found by adding", but not "at first"
+    r" (?:was|seems|looks)(?: to be)? (?:right|correct|reasonable|plausible|consistent|expected"
+    r"|shown|(?:obtained|found|computed|calculated) (?:by|as|from|using))\b(?!.*\b(?:but|first)\b)"
+)
+_REJECTED = re.compile(
+    r"\b(?:wrong(?! (?:answers|questions))|incorrect|mistaken?|errors?|miscalculated|mixed up)\b"
+)
 _OF_OTHERS = re.compile(
     r"\b(?:other|another|second|negative|remaining|all|any|common|typical|avoid|rounding|no"
-    r"|if|would|could|without)\b"
+    r"|if|would|could|without|options|choices|questions|problems)\b"
     rf"|{_NUMBER}{_SIGNS}(?:is|was|are)\b"
 )
 _THIS = (
@@ -136,6 +152,7 @@ _RETRACTED = re.compile(  # "Wait, it should be 6", anywhere
     r"(?:wait|actually|apologies|my (?:mistake|bad)|edit(?=:)|not (?:sure|certain)"
     r"|i mean|on reflection|never mind)\b"
     r"|\b(?:(?:scratch|strike) that|on second thought|correction:|oops)"
+    rf"|\b(?:i|we) (?:doubt|do(?:n't| not) (?:think|believe))(?: that)? {_THIS[2:]}|\? ?no\b"
     r"|\bi should have|\bcorrect (?:my|the|this|that) "
     r"|\bi(?:'m| am) not (?:sure|certain)"
     r"|\b(?:i|we)(?:'ve| have)? (?:also |just |accidentally |mistakenly )?"
@@ -151,6 +168,7 @@ _RETRACTIONS = (  # a fast test before the patterns
     *("actually", "apologies", "my bad", "edit:", "i mean", "reflection", "never mind", "scratch"),
     *("strike", "second thought", "correction:", "oops", "forgot", "missed", "misread", "mixed"),
     *("overlooked", "miscalculated", "error", "should have", "correct ", "also ", "still "),
+    *("doubt", "?"),
     *("then ", "now "),
 )
 _OF_ANOTHER = re.compile(rf"\b{_OTHER}\b")
@@ -189,7 +207,7 @@ def is_retracted(text: str, end: int, answer: str) -> bool:
 def _is_rejected(text: str) -> bool:
     """Whether a sentence says of the answer before it that it is wrong."""
     said = _PREDICATE.match(text)
-    if said and not is_affirmed(_COMPARED.sub("", said[1].replace("'s", " is", 1)).split()):
+    if said and not _SUPPORTED.match(said[1]) and not is_affirmed(_words(said[1])):
         return True
     if not _has(text, _RETRACTIONS):
         return False
@@ -199,6 +217,12 @@ def _is_rejected(text: str) -> bool:
             if not others.search(text, start, remark.end()):
                 return True
     return False
+
+
+def _words(predicate: str) -> list[str]:
+    """The words of "'s less than 20", without a comparison that says nothing against the answer."""
+    plain = predicate.replace("'s", " is", 1).replace("n't", " not", 1)
+    return _COMPARED.sub("", plain).split()
 
 
 def _has(text: str, parts: tuple[str, ...]) -> bool:
@@ -213,18 +237,31 @@ def _is_changed(text: str, answer: str) -> bool:
     step = _FIRST_STEP.match(text) or _STEP.search(text, 0, MAX_STEP)
     if not step or _BECAUSE.match(text):
         return False
-    if check := _CHECK.search(text):
-        text = text[: check.start()]
-    if step.end() > len(text):
+    start = _sentence_start(text, step.start())
+    check = _CHECK.search(text)
+    stop = check.start() if check else len(text)
+    if step.end() > stop:
         return False
-    sentences = _SENTENCE.findall(text, _sentence_start(text, step.start()))
+    results = _results(_SENTENCE.findall(text, start, stop))
+    if not results:
+        return _REDO.search(text, 0, stop) is not None
+    return all(_differ(answer, result) for result in (*results, *_late_results(text, stop)))
+
+
+def _late_results(text: str, start: int) -> list[str]:
+    """The results from there on that are no part of a check."""
+    check = _VERIFICATION.search(text, start)
+    stop = check.start() if check else len(text)
+    sentences = _SENTENCE.findall(text, stop)
+    return _results([*_SENTENCE.findall(text, start, stop), *filter(_CONCLUSION.match, sentences)])
+
+
+def _results(sentences: list[str]) -> list[str]:
+    """The last result of each sentence that is no hypothesis."""
     ends = [
         _RESULT.findall(sentence)[-1:] for sentence in sentences if not _HYPOTHESIS.search(sentence)
     ]
-    results = ["".join(groups) for last in ends for groups in last]
-    if not results:
-        return _REDO.search(text) is not None
-    return all(_differ(answer, result) for result in results)
+    return ["".join(groups) for last in ends for groups in last]
 
 
 def _sentence_start(text: str, at: int) -> int:
