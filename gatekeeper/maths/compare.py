@@ -156,7 +156,11 @@ class AnswerComparer:
             counts = Kind.SET not in kinds and not _UNCOUNTED.search(gold.text + answer.text)
             same = self._unordered(gold.parts, answer.parts, counts=counts)
             joined_alike = (r"\lor" in gold.text) == (r"\lor" in answer.text)
-            if same and not joined_alike and all(_NAME.fullmatch(x.text) for x in gold.parts):
+            if (
+                same
+                and not joined_alike
+                and all(_NAME.fullmatch(x.whole.strip("()")) for x in gold.parts)
+            ):
                 return None  # p or q, beside p and q; but solutions may be joined by either
             return same
         if Kind.PIECEWISE in kinds:

@@ -190,6 +190,7 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
         r"\1\\lor \2",
     ),
     ("(\\text{", re.compile(r"\A\(\\text\{([a-j])\}\)"), r"\\text{(\1)}"),  # (B), a choice
+    ("(", re.compile(r"\A(-?\d[\d.]*)(\([A-E]\))\Z"), r"\2\1"),  # 18 (B), a choice after its value
     (  # 2h 30min
         "h",
         re.compile(r"\A(\d+)h(\d+)(?:\\text\{min\}|min|m)\Z"),

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 
-from gatekeeper.maths.vocabulary import FUNCTIONS, GREEK, PRECISION, WORDS
+from gatekeeper.maths.vocabulary import COUNTS, FUNCTIONS, GREEK, PARTS, PRECISION, WORDS
 
 __all__ = ["in_text"]
 
 _END = r"(?=(?:[.,~\s]|\\(?:[,;:! ]|q?quad)|\\text\{[.,\s]*\})*\Z)"
-_AFTER = re.compile(rf"(?<=[\d}})%])\s+([a-z][A-Za-z' -]*[a-z]){_END}")
+# "18 years old", "18 integers divisible by 3", "5 more than x"
+_OBJECT = r"(?:[a-z]+s\b[a-z' -]*|more|less|fewer) (?:by|than|from) (?:\d+|[b-z])"
+_AFTER = re.compile(rf"(?<=[\d}})%])\s+({_OBJECT}|[a-z][A-Za-z' -]*[a-z]){_END}")
+_FRACTION = re.compile(rf"\s*(?:{'|'.join(COUNTS)})[ -](?:{PARTS})s\.?\s*", re.IGNORECASE)
 _BEFORE = re.compile(  # but not "even and 4", a list
     r"\A\s*([A-Za-z][a-z' -]*[a-z])(?<!\band)(?<!\bor):?\s+(?=[\\\d(-])"
 )
+_OBJECT_END = re.compile(r" (?:by|than|from) (?:\d+|[b-z])\Z")
 _WITH_NUMBER = re.compile(r"\\text\{((?=[^{}\d]*\d)[^{}]* [^{}]*)\}")  # \text{there are 18}
 _GLUED = re.compile(rf"(?:{'|'.join(FUNCTIONS)}|pi)[a-z]")  # sinx
 _ROUNDED = re.compile(  # to 2 decimal places; (rounded to the nearest tenth)
@@ -26,12 +30,14 @@ _WORD = re.compile(r"[A-Za-z][a-z]+(?:[-'][a-z]+)*")
 _SYMBOLS = frozenset((*WORDS, "times", "choose", "mod", "to", "over", "plus", "minus"))
 _MATHS = frozenset((*FUNCTIONS, *GREEK, "pi", "mod", "frac"))
 _SURE = re.compile(  # too long or too frequent for a product of variables, or "yen"
-    r"[A-Za-z'-]{4,}|is|are|it|we|the|of|so|[b-df-hj-np-tv-wy][aeiou][b-df-hj-np-tv-wy]"
+    r"[A-Za-z'-]{4,}|is|are|it|we|the|of|off|so|[b-df-hj-np-tv-wy][aeiou][b-df-hj-np-tv-wy]"
 )
 
 
 def in_text(text: str) -> str:
     r"""18 years old as 18\text{ years old}, and there are 18 as \text{there are} 18."""
+    if _FRACTION.fullmatch(text):
+        return rf"\text{{{text.strip(' .')}}}"  # three quarters
     if " " not in text:
         return text
     if r"\text" in text:
@@ -52,6 +58,8 @@ def in_text(text: str) -> str:
 def _is_prose(text: str) -> bool:
     """Whether all are words, and one is surely no product of variables."""
     words = text.split()
+    if _OBJECT_END.search(text):
+        del words[-1]
     if len(words) == 1 and _GLUED.fullmatch(text):
         return False
     return any(map(_SURE.fullmatch, words)) and all(
