@@ -35,6 +35,7 @@ _NEXT_QUESTION = re.compile(r"\n[#*\s]{0,9}(?:question|problem|exercise|q)\b")
 _STATED = re.compile(  # "the answer is 6", "#### 6", "so the total is 8 - 2 = 6", "it should be 6"
     r"(?:answer(?<!wrong answer)(?<!incorrect answer)(?<!naive answer)(?<!other answer)"
     r"|final (?:result|value|count|total)|(?:required|desired) [a-z]+"
+    r"|(?:correct|true) (?:value|option|choice|result|number)"
     r"|total(?:(?<=so the total)|(?<=thus the total)|(?<=hence the total)"
     r"|(?<=therefore the total)|(?<=new total))(?: number of [a-z]+)?"
     r"|should (?:actually |really |instead )?(?:be|have been)\b|####)"
@@ -49,6 +50,8 @@ _STATEMENTS = (
     "required ",
     "desired ",
     " total",
+    "correct ",
+    "true ",
     "####",
     "should ",
 )  # a fast test before the pattern
@@ -149,13 +152,14 @@ _RETRACTED = re.compile(  # "Wait, it should be 6", anywhere
     r"| (?:fails|(?:contradict|violate)s|(?:over|under)(?:counts|estimates|shoots))\b)"
     r"|\b(?:wait|hmm+|sorry|hold on)\s?[,.!:…–—-]"
     rf"|(?:[.!?;:,(\n–—-]{_SIGNS})(?:(?:but|no|oh|ah|hmm+),? )*"
-    r"(?:wait|actually|apologies|my (?:mistake|bad)|edit(?=:)|not (?:sure|certain)"
+    r"(?:wait|actually|apologies|my (?:mistake|bad)|(?:edit|update)(?=:)|not (?:sure|certain|quite)"
     r"|i mean|on reflection|never mind)\b"
     r"|\b(?:(?:scratch|strike) that|on second thought|correction:|oops)"
     rf"|\b(?:i|we) (?:doubt|do(?:n't| not) (?:think|believe))(?: that)? {_THIS[2:]}|\? ?no\b"
-    r"|\bi should have|\bcorrect (?:my|the|this|that) "
+    r"|(?:n't|\b(?:not|nobody|no one)) (?:sure|certain|knows?|say|tell) (?:if|whether)\b"
+    r"|\b(?:check|verification) fails|\bi should have|\bcorrect (?:my|the|this|that) "
     r"|\bi(?:'m| am) not (?:sure|certain)"
-    r"|\b(?:i|we)(?:'ve| have)? (?:also |just |accidentally |mistakenly )?"
+    r"|\b(?:i|we)(?:'ve| have)? (?:[a-z]+ )?"
     r"(?:forgot|missed|misread|overlooked|mis(?:counted|calculated)"
     r"|(?:over|under|double[- ])counted|(?:was|were) wrong|made an? (?:\w+ )?(?:mistake|error))\b"
     r"|\b(?:we|i|you) (?:must|need to|have to|should) (?:also |still |then |now )"
@@ -168,7 +172,7 @@ _RETRACTIONS = (  # a fast test before the patterns
     *("actually", "apologies", "my bad", "edit:", "i mean", "reflection", "never mind", "scratch"),
     *("strike", "second thought", "correction:", "oops", "forgot", "missed", "misread", "mixed"),
     *("overlooked", "miscalculated", "error", "should have", "correct ", "also ", "still "),
-    *("doubt", "?"),
+    *("doubt", "?", "update", "whether", " if "),
     *("then ", "now "),
 )
 _OF_ANOTHER = re.compile(rf"\b{_OTHER}\b")
