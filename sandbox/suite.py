@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
-import functools
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.syntax import dedent, parse_python
 from gatekeeper.sandbox.extract import binds, extract_code
 from gatekeeper.sandbox.inside.assertions import asserts
-from gatekeeper.sandbox.json_values import same_or_wrapped, same_value, source_of
+from gatekeeper.sandbox.json_values import same_or_wrapped, same_value, test_of_call
 from gatekeeper.sandbox.literal import LiteralTest, parse
 from gatekeeper.sandbox.reading import RESERVED, Reading, imported, parsed, read_tests
 
@@ -356,15 +355,9 @@ def _calls(
     """Calls of one function; a method of `Solution` if the candidate has that class."""
     if not name.isidentifier():
         raise BadInputError(f"fn_name={name!r}: give the name of a function")
-    function = f"(Solution().{name} if 'Solution' in globals() else {name})"
-    tests = []
-    for arguments, expected in pairs:
-        call = f"{function}({', '.join(map(source_of, arguments))})"
-        source = f"{name}({', '.join(map(repr, arguments))}) == {expected!r}"
-        names = frozenset({name, "Solution"})
-        tests.append(LiteralTest(source, call, names, functools.partial(same, expected)))
+    tests = tuple(test_of_call(name, arguments, expected, same) for arguments, expected in pairs)
     sources, imports = tuple(test.source for test in tests), _imports(setup)
-    return Suite(setup, imports, sources, tuple(tests), reading=_reading_of(imports))
+    return Suite(setup, imports, sources, tests, reading=_reading_of(imports))
 
 
 @contextlib.contextmanager

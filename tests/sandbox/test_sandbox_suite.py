@@ -269,6 +269,10 @@ IO = "input_output"
             "inputs=1: with fn_name, give lists of arguments",
         ),
         ({IO: {"inputs": [[1]], "outputs": [1], "fn_name": "a.b"}}, "fn_name='a.b': give the name"),
+        (
+            {IO: {"inputs": [[10**5000]], "outputs": [1], "fn_name": "f"}},
+            "too long to show>: it cannot be written as a test",
+        ),
         ({IO: {"inputs": [[1]], "outputs": [1], "fn_name": 5}}, "fn_name='5': give the name"),
         ({"tests": [{"input": "1"}]}, "test={'input': '1'}: give texts, 'input' and 'output'"),
         (
