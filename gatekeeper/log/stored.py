@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from gatekeeper.types import PolicyHealth, Reason, Verdict
+from gatekeeper.types.values import MOST_TOKENS
 
 __all__ = [
     "Stored",
@@ -23,6 +24,7 @@ __all__ = [
 Whole = bool | int
 Number = bool | int | float
 Infinite = Literal["inf", "-inf"]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 
 
 class Stored(msgspec.Struct, gc=False):
@@ -36,7 +38,7 @@ class StoredDecision(Stored, gc=False):
     n_tokens: Whole
     n_margins: Whole
     token_coverage: Number
-    k_seen: Whole
+    k_seen: Count
     cost_estimate: Number
     phase: str
     forced: Whole
@@ -49,8 +51,8 @@ class StoredDecision(Stored, gc=False):
     version: Whole
     model: str | None
     finish_reason: str | None
-    prompt_tokens: Whole | None
-    output_tokens: Whole | None
+    prompt_tokens: Count | None
+    output_tokens: Count | None
     text: str
     warmup: Whole | None = None  # early logs do not store it
     features: dict[str, Number] = {}

@@ -13,6 +13,7 @@ from gatekeeper.types.quick_init import quick_init
 from gatekeeper.types.scores import log_probabilities_of_scores
 from gatekeeper.types.values import (
     MASKED,
+    MOST_TOKENS,
     FloatArray,
     as_features,
     as_floats,
@@ -24,7 +25,6 @@ from gatekeeper.types.values import (
 __all__ = ["Generation"]
 
 _FLOAT64 = np.dtype(np.float64)
-_MOST = 1 << 53  # tokens: floats are exact up to here, and logs store whole numbers of 64 bits
 
 # Finish reasons of an output that broke off: in the Responses API; OpenRouter's; vLLM's.
 _BROKEN_OFF = {"failed", "cancelled", "error", "abort"}
@@ -84,17 +84,17 @@ class Generation:
         if self.finish_reason is not None:
             check_text("finish_reason", self.finish_reason)
         prompt, output, k = self.prompt_tokens, self.output_tokens, self.k_seen
-        if not (prompt is None or (type(prompt) is int and 0 <= prompt <= _MOST)):
+        if not (prompt is None or (type(prompt) is int and 0 <= prompt <= MOST_TOKENS)):
             self._set_count("prompt_tokens", prompt)
-        if not (output is None or (type(output) is int and 0 <= output <= _MOST)):
+        if not (output is None or (type(output) is int and 0 <= output <= MOST_TOKENS)):
             self._set_count("output_tokens", output)
-        if not (type(k) is int and 0 <= k <= _MOST):
+        if not (type(k) is int and 0 <= k <= MOST_TOKENS):
             self._set_count("k_seen", k)
         if type(self.features) is not dict or self.features:
             object.__setattr__(self, "features", as_features(self.features))
 
     def _set_count(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, check_count(name, value, least=0, most=_MOST))
+        object.__setattr__(self, name, check_count(name, value, least=0, most=MOST_TOKENS))
 
     @classmethod
     def from_logprobs(cls, text: str, logprobs: Any, *, id: str = "", **more: Any) -> Self:

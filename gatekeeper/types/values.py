@@ -18,6 +18,7 @@ __all__ = [
     "LOGIT",
     "MASKED",
     "MOST_COST",
+    "MOST_TOKENS",
     "BoolArray",
     "FloatArray",
     "IntArray",
@@ -33,6 +34,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
 MASKED = -9999.0  # what HTTP servers send for a log-probability of -inf
+MOST_TOKENS = 1 << 53  # floats are exact up to here, and logs store whole numbers of 64 bits
 # Of ĉ and c: between these, sums, squares and ratios of them stay finite.
 LEAST_COST, MOST_COST = 1e-100, 1e100
 COST = f"a number above 0, from {LEAST_COST:g} to {MOST_COST:g}"

@@ -291,7 +291,7 @@ def test_a_damaged_decision_is_reported_as_by_the_fold(tmp_path: Path) -> None:
         ).fetchone()
         data, reported = json.loads(text), 0
         damaged = [{k: v for k, v in data.items() if k != name} for name in data]
-        odd = (None, [], "x", 1, 2.5, True)
+        odd = (None, [], "x", 1, -1, 2.5, True)
         damaged += [data | {name: value} for name in data if name != "warmup" for value in odd]
         for other in damaged:
             db.execute("UPDATE events SET data = ? WHERE seq = ?", (json.dumps(other), seq))
