@@ -13,6 +13,7 @@ from gatekeeper.maths.choices import same_choice
 from gatekeeper.maths.counted import goes_on, is_affirmed
 from gatekeeper.maths.normalise import normalise
 from gatekeeper.maths.structure import read
+from gatekeeper.maths.surroundings import SPACES
 from gatekeeper.maths.vocabulary import REJECTED
 
 __all__ = ["is_retracted"]
@@ -155,7 +156,7 @@ _RETRACTED = re.compile(  # "Wait, it should be 6", anywhere
     r"(?:wait|actually|apologies|my (?:mistake|bad)|(?:edit|update)(?=:)|not (?:sure|certain|quite)"
     r"|i mean|on reflection|never mind)\b"
     r"|\b(?:(?:scratch|strike) that|on second thought|correction:|oops)"
-    rf"|\b(?:i|we) (?:doubt|do(?:n't| not) (?:think|believe))(?: that)? {_THIS[2:]}|\? ?no\b"
+    rf"|\b(?:i|we) (?:doubt|do(?:n't| not) (?:think|believe))(?: that)? {_THIS}|\? ?no\b"
     r"|(?:n't|\b(?:not|nobody|no one)) (?:sure|certain|knows?|say|tell) (?:if|whether)\b"
     r"|\b(?:check|verification) fails|\bi should have|\bcorrect (?:my|the|this|that) "
     r"|\bi(?:'m| am) not (?:sure|certain)"
@@ -177,9 +178,8 @@ _RETRACTIONS = (  # a fast test before the patterns
 )
 _OF_ANOTHER = re.compile(rf"\b{_OTHER}\b")
 _REDO = re.compile(rf"\b(?:let(?:'s| me| us)|i'll|i will) (?:\w+ )?(?:{_REDONE})")
-_SPACES = r"[ ~$*{}]|\\[ ,;:!()\[\]]|\\(?:q?quad|text|mathrm|mbox|textbf)(?![a-z])"
 _CLAUSE = re.compile(  # the words up to the next sign or number
-    rf"(?:{_SPACES})*([a-z][a-z'-]*(?: [A-Za-z][a-z'-]*)*)"
+    rf"(?:{SPACES})*([a-z][a-z'-]*(?: [A-Za-z][a-z'-]*)*)"
 )
 _BY_CASES = re.compile(  # $5$ when n is even and $6$ when n is odd
     r"[\s$*)\]\\]*(when|if|for|where)\b[^.\n]{1,60}?\b(?:and|but|or) [$\\(]*-?\d[^.\n]{0,20}?\1\b"

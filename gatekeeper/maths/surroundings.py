@@ -7,7 +7,7 @@ import re
 from gatekeeper.maths import units
 from gatekeeper.maths.vocabulary import CHANGES, FUNCTIONS, MULTIPLES, PARTS, PRECISION
 
-__all__ = ["begins_sum", "denial", "has_minus", "is_bracketed", "is_part"]
+__all__ = ["SPACES", "begins_sum", "denial", "has_minus", "is_bracketed", "is_part"]
 
 MAX_AROUND = 60  # characters before and after a box
 MAX_FORMULA = 2000  # characters of a formula before its box
@@ -70,8 +70,8 @@ _FORMULA_AFTER = re.compile(  # \boxed{5}<x, (\boxed{5},3), (\boxed{5})^2, \boxe
     rf"!|(?:\s|\\[,;:! ])*(?:{_RELATION}|[:;,&](?:\s|\\[,;:! ])*-?(?:\d|\\(?:[dt]?frac|sqrt|infty))"
     rf"|(?:\\right)?[)\]]\s?[\^!]|{_FACTOR}|{_SIGN}\s*(?:[\w(]|\\[a-zA-Z]+))"
 )
-_SPACES = r"[ ~$*{}]|\\[ ,;:!()\[\]]|\\(?:q?quad|text|mathrm|mbox|textbf)(?![a-z])"
-_GAP = rf"(?:\s|{_SPACES})*"
+SPACES = r"[ ~$*{}]|\\[ ,;:!()\[\]]|\\(?:q?quad|text|mathrm|mbox|textbf)(?![a-z])"
+_GAP = rf"(?:\s|{SPACES})*"
 _OF_NUMBER = rf"and|or|to(?! {PRECISION})|out of|(?:more|less|fewer) than|times|over"
 _WORDS_AFTER = re.compile(  # \boxed{5} million, $\boxed{5}$ or more, \boxed{5} or $6$
     rf"{_GAP}\(?(?:(?:(?:{MULTIPLES}|lakh|crore|[mb]n|mil|k)s?|(?:{PARTS})s|{CHANGES}"
