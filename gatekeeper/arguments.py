@@ -151,10 +151,12 @@ def check_seconds(name: str, value: Any) -> float:
     Raises
     ------
     BadInputError
-        It is not a number of seconds, of at least 0.
+        It is not a number of seconds, from 0 to `MOST_SECONDS`.
     """
     if not (is_number(value) and 0.0 <= value <= MOST_SECONDS):
-        raise BadInputError(f"{name}={value!r:.80}: give a number of seconds, at least 0")
+        raise BadInputError(
+            f"{name}={value!r:.80}: give a number of seconds from 0 to {MOST_SECONDS:g}"
+        )
     return float(value)
 
 
