@@ -159,9 +159,8 @@ def _statements(tests: Sequence[str], setup: str, entry: str | None) -> Suite:
             found.append(parse(test, helpers))
     literal = tuple(test for test in found if test is not None)
     simple = "*" not in imports and _only_imports(setup, imports)
-    if (
-        len(literal) == len(tests) and simple and not _names_python(literal, entry)
-    ):  # the case of nearly all of MBPP
+    # The case of nearly all of MBPP.
+    if len(literal) == len(tests) and simple and not _names_python(literal, entry):
         return Suite(setup, imports, tuple(dedented), literal, reading=_reading_of(imports))
     texts = tuple(dedented)
     reading = read_tests(setup, texts, entry=entry, modules=_MODULES)
