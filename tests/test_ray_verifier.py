@@ -153,17 +153,10 @@ class LoadError(Exception):
     """What the stand-in raises for a call that failed in an actor that lives."""
 
 
-class Models:
+class Models(Cluster):
     """Ray's module: the second actor cannot load its model, every other one can."""
 
-    cloudpickle = pickle
     exceptions = SimpleNamespace(RayTaskError=LoadError, RayError=LoadError)
-
-    def __init__(self) -> None:
-        self.started = 0
-
-    def remote(self, cls: object) -> Any:
-        return SimpleNamespace(options=lambda **given: SimpleNamespace(remote=self._start))
 
     def _start(self, make: object) -> Any:
         self.started += 1
@@ -178,18 +171,6 @@ class Models:
             load=SimpleNamespace(remote=lambda: loading),
             generate=SimpleNamespace(remote=lambda *given: answers),
         )
-
-    def wait(self, calls: list[Future[Any]], timeout: float) -> Any:
-        return [list(found) for found in wait(calls, timeout)]
-
-    def cluster_resources(self) -> dict[str, float]:
-        return {"CPU": 4.0}
-
-    def get(self, call: Future[Any]) -> Any:
-        return call.result()
-
-    def kill(self, actor: object) -> None:
-        pass
 
 
 def test_an_actor_that_could_not_load_its_model_is_replaced(
