@@ -264,15 +264,17 @@ def observe_stream(
     """
     if attached(stream):
         raise BadInputError("stream passes through a gate already: iterate over it as it is")
-    # A list is the chunks of a stream; many a whole response is iterable, too, over its fields.
-    if not isinstance(stream, list) and any(reader.recognises(stream) for reader in readers()):
+    observer = ResponseObserver(gate, settings, strict)
+    if hasattr(stream, "__aiter__"):
+        return AsyncObservedStream(stream, observer)
+    # A list is the chunks of a stream; many a whole response is iterable, too, over its fields, but
+    # none is an iterator, as most streams are: they need not be shown to every reader.
+    is_stream = isinstance(stream, list | Iterator)
+    if not is_stream and any(reader.recognises(stream) for reader in readers()):
         raise BadInputError(
             f"stream of type {type(stream).__name__!r} is a whole response: pass it to "
             "gate.maybe_verify, or ask the model for a stream"
         )
-    observer = ResponseObserver(gate, settings, strict)
-    if hasattr(stream, "__aiter__"):
-        return AsyncObservedStream(stream, observer)
     if not isinstance(stream, Iterable) or isinstance(stream, str | bytes | Mapping):
         raise BadInputError(
             f"stream={stream!r:.80}: give an iterable of chunks, or an async one (of an async "
