@@ -47,6 +47,8 @@ _MODULES = (
     "classes",
     "exceptions",
     "assertions",
+    "asserting",
+    "handed_over",
     "wrappers",
     "remote",
     "batching",

@@ -12,7 +12,6 @@ __all__ = [
     "TRIES",
     "asserts",
     "asserts_itself",
-    "concludes",
     "decides",
     "proves",
     "swallows",
@@ -86,11 +85,6 @@ def _fails(statement: ast.AST) -> bool:
     call = statement.value if isinstance(statement, ast.Expr) else statement
     name = getattr(getattr(call, "func", None), "attr", "")
     return asserts(call) and (isinstance(call, ast.Raise) or name == "fail")
-
-
-def concludes(function: ast.AsyncFunctionDef) -> bool:
-    """Whether a coroutine that runs to its end asserts something, which may hold."""
-    return any(asserts_itself(part) and not _fails(part) for part in function.body)
 
 
 def proves(node: ast.AST) -> bool:

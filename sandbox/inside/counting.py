@@ -30,12 +30,18 @@ from gatekeeper.sandbox.inside.wrapped import derived, mentions, reachable, wrap
 
 __all__ = ["COUNTER", "Count", "as_written", "counted"]
 
-_LATER = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+_GENERATOR = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 COUNTER = "__gatekeeper_asserts__"  # the name under which a test program finds its `Count`
 
 
 class Count:
     """Counts which assertions of the tests have run.
+
+    Parameters
+    ----------
+    frames
+        Frames of generators and coroutines, with whether they came to an assertion, themselves or
+        in what they called; a coroutine to the end of its last one.
 
     Attributes
     ----------
@@ -44,29 +50,37 @@ class Count:
     bodies
         For each test function that the candidate may get: whether its body ran to its end the last
         time. A decorator may call it often, but must call it.
-    frames, outer
-        Of coroutines and generators that reached one, themselves, or in what they called.
+    codes
+        The code of all that was running when one was reached.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, frames: dict[types.FrameType, bool] | None = None) -> None:
+        self._frames = {} if frames is None else frames
         self.reached = 0
         self.bodies: dict[str, bool] = {}
-        # Not their ids, which later ones could have again.
-        self.frames: set[types.FrameType] = set()
-        self.outer: set[types.FrameType] = set()
+        self.codes: set[types.CodeType] = set()
         self._wrapped: set[str] = set()  # those that a decorator of the candidate's gets
         self._failed: BaseException | None = None
 
     def __call__(self) -> None:
         self.reached += 1
-        frame = sys._getframe(1)
-        if frame.f_code.co_flags & _LATER:
-            self.frames.add(frame)
-        caller: types.FrameType | None = frame
+        caller: types.FrameType | None = sys._getframe(1)
         while caller is not None:
-            if caller.f_code.co_flags & _LATER:
-                self.outer.add(caller)
+            self.codes.add(caller.f_code)
+            if caller.f_code.co_flags & _GENERATOR:
+                self._came(caller)
             caller = caller.f_back
+
+    @contextlib.contextmanager
+    def whole(self) -> Iterator[None]:
+        """Around the part of a coroutine that has its assertions."""
+        frame = sys._getframe(2)
+        yield
+        self._came(frame)
+
+    def _came(self, frame: types.FrameType) -> None:
+        if frame in self._frames:
+            self._frames[frame] = True
 
     def body(self, function: Any) -> Any:
         """The test, which a decorator of the candidate's gets, wrapped as `seen` does."""
@@ -158,23 +172,16 @@ class Count:
 
         return run
 
-    def check(
-        self, handed: Collection[str] = (), coroutines: Collection[types.FrameType] = ()
-    ) -> None:
-        """Raises AssertionError if an assertion failed, or the candidate left out one.
+    def check(self, handed: Collection[str] = ()) -> None:
+        """Raises AssertionError if an assertion failed, or the candidate left out a test.
 
-        `handed` has the qualified names of the functions that it was handed, `coroutines` the
-        frames of the coroutines that must come to an assertion.
+        `handed` has the qualified names of the functions that it was handed.
         """
         if self._failed is not None:
             raise self._failed
         for name, ended in self.bodies.items():
             if not ended and (name in self._wrapped or name in handed):
                 raise AssertionError(f"{name}: the candidate got it, and it was not run to its end")
-        for frame in coroutines:
-            if frame not in self.frames:
-                name = frame.f_code.co_name
-                raise AssertionError(f"{name}: the candidate kept it from its assertion")
 
 
 _WRITTEN: dict[types.FunctionType, Any] = {}  # by the functions that `Count.seen` makes of them
@@ -192,8 +199,11 @@ def _failed(error: BaseException | None) -> bool:
     return any(is_failure(part) and RAISED not in vars(part) for part in parts(error))
 
 
-def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
-    """Make a program count. `nodes` are all its nodes, `theirs` the candidate's names.
+def counted(
+    nodes: Sequence[ast.AST], theirs: frozenset[str], helpers: Collection[str] = ()
+) -> None:
+    """Make a program count. `nodes` are all its nodes, `theirs` the candidate's names,
+    `helpers` those of functions of the tests that assert.
 
     A call of the counter is put behind the first statement of a block that asserts by itself: a
     candidate could keep the statement from ending, in a thread or task that the tests do not wait
@@ -219,6 +229,8 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
             for field in ("body", "orelse", "finalbody"):
                 expected = isinstance(node, TRIES) and field == "body"
                 _count_in(getattr(node, field, []), expected)
+    for node in found.get(ast.AsyncFunctionDef, ()):
+        _enclose(node, helpers)
     named = functools.cache(lambda: _names_assertions(nodes))
 
     def unknown(kind: ast.expr) -> bool:
@@ -320,6 +332,20 @@ def _keep(
 def _given(call: Any) -> list[ast.expr]:
     """The arguments of a call."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _enclose(coroutine: ast.AsyncFunctionDef, helpers: Collection[str]) -> None:
+    """Record where a coroutine has left the part of its body that asserts."""
+    body = coroutine.body
+    first = 0 if ast.get_docstring(coroutine) is None else 1
+    last = len(body)
+    for number, part in enumerate(body, 1):
+        if any(asserts(node) or _called(node) in helpers for node in walk(part)):
+            last = number
+    if last > first:
+        item = ast.withitem(ast.Call(_method("whole", coroutine), [], []))
+        made = ast.copy_location(ast.With([item], body[first:last]), body[first])
+        body[first:last] = [ast.fix_missing_locations(made)]
 
 
 def _count_in(block: list[ast.stmt], expected: bool) -> None:

@@ -90,10 +90,8 @@ class Guard:
     _NAMES = frozenset({"__name__", "__qualname__", "__doc__", "__module__"})
 
     def __init__(self, module: str) -> None:
-        self._module = module
+        self.module = module
         self.helpers: set[str] = set()  # functions of the tests that assert
-        # Names and lines of coroutines of the tests that assert something at their end.
-        self.concluding: set[tuple[str, int]] = set()
         self.programs: Sequence[str] = ()  # of the tests
         # Objects, by id, on which a descriptor of the candidate's works; and what they got by it.
         self.described: dict[int, Any] = {}
@@ -129,7 +127,7 @@ class Guard:
         kind = target if isinstance(target, type) else type(target)
         if operation == "get" and name in self._NAMES:
             return isinstance(target, types.FunctionType | types.MethodType | type)
-        own = kind.__module__ == self._module
+        own = kind.__module__ == self.module
         if name == "__dict__" and operation == "get" and own and kind is type(target):
             return True  # `attributes`, as `vars`, `dir` and `getattr` show it
         if name.startswith("_"):  # see `attaches`
@@ -187,7 +185,7 @@ class Guard:
         """Whether a candidate's context manager may swallow an error: any but an assertion's."""
         lines = set()
         while trace is not None:
-            if trace.tb_frame.f_globals.get("__name__") == self._module:
+            if trace.tb_frame.f_globals.get("__name__") == self.module:
                 lines.add(trace.tb_lineno)
             trace = trace.tb_next
         return not (is_failure(error) or lines & self.asserting)

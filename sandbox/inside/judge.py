@@ -232,12 +232,12 @@ def judge(
     guard.programs = (setup, *tests)
     text = "\n".join(guard.programs)
     peer = JudgePeer(connection, guard=guard, observer=Observer(text))
-    count = counting.Count()
+    count = counting.Count(peer.asserting.frames)
 
     def settle(wait: Callable[[], None]) -> None:
         """Raise what went wrong beside the code of the tests, where it raised nothing there."""
         wait()
-        count.check(peer.handed, peer.coroutines)
+        count.check(peer.handed)
         if peer.failed is not None:
             raise peer.failed
         if peer.gone:
@@ -285,8 +285,8 @@ def judge(
             raise AssertionError(_NEVER) if peer.answered else _NotHereError(_NEVER)
         if not peer.evidence:
             raise AssertionError(_NOTHING)
-        if name := peer.wrappers.left_out(count.outer):
-            raise _NotHereError(f"{name}: it asserts, and the candidate's wrapper left it out")
+        for function in (*peer.handed_over.left_out(count.codes), *peer.wrappers.left_out()):
+            raise _NotHereError(f"{function}: it asserts, and the candidate left it out")
         send(b"P", "")
         send(b"D", "")
     except MemoryError:
@@ -358,12 +358,9 @@ class _Program:
         for node in self.nodes:
             if isinstance(node, FUNCTIONS) and any(map(assertions.asserts, walk(node))):
                 guard.helpers.add(node.name)
-                if isinstance(node, ast.AsyncFunctionDef) and assertions.concludes(node):
-                    first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-                    guard.concluding.add((node.name, first))
         self._in_classes = frozenset(in_classes(self.nodes))
         self._asserting = frozenset(_asserting(self.nodes, guard.helpers))
-        counting.counted(self.nodes, theirs)
+        counting.counted(self.nodes, theirs, guard.helpers)
         batching.batched(self.nodes)
         try:
             self._code = compile(self.tree, file, "exec", dont_inherit=True)

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from gatekeeper.sandbox.inside import exceptions, facts
+from gatekeeper.sandbox.inside.asserting import Asserting
 from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
 from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError, is_failure, parts
+from gatekeeper.sandbox.inside.handed_over import HandedOver
 from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of, lasting
 from gatekeeper.sandbox.inside.operations import (
     BUILTIN_TYPES,
@@ -64,8 +66,10 @@ class JudgePeer(Peer):
     handed
         The qualified names of the functions of the tests that the candidate was handed, alone or
         with their class.
-    coroutines
-        The frames of the coroutines that it was handed and that assert something.
+    asserting
+        Finds the functions of the tests that assert something.
+    handed_over
+        What it was handed that asserts something.
     wrappers
         What the candidate made of functions of the tests that assert something.
     failed
@@ -86,14 +90,15 @@ class JudgePeer(Peer):
         self.evidence = self.waits = False
         self.answered = 0
         self.handed: set[str] = set()
-        self.coroutines: list[types.FrameType] = []
         self.failed: BaseException | None = None
         self._tasks = Tasks(self._note)
         # Lengths of objects, by their numbers; of those that an iteration leaves as they are.
         self._lengths: dict[int, int] = {}
         self.lasting_lengths: dict[int, int] = {}
         self._methods: dict[types.MethodType, types.MethodType] = {}
-        self.wrappers = Wrappers(guard.programs)
+        self.asserting = Asserting(guard.programs)
+        self.handed_over = HandedOver(self.asserting, guard.module)
+        self.wrappers = Wrappers(self.asserting)
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered += operation != "get"
@@ -111,6 +116,7 @@ class JudgePeer(Peer):
                 self.wrappers.bound(arguments[0], found)
             elif operation == "get":
                 self.wrappers.got(arguments[0], found)
+        self.handed_over.returned(found)
         # A constant may be the answer.
         self.answered += not (is_stand_in(found) and callable(found))
         if not self.evidence and operation not in _OPINIONS:
@@ -129,7 +135,8 @@ class JudgePeer(Peer):
             after()
             raise
         after(found)
-        self.wrappers.made(target, [*arguments, *keywords.values()], found)
+        if self.handed_over:
+            self.wrappers.made(target, [*arguments, *keywords.values()], found)
         return found
 
     def length(self, item: Any) -> int:
@@ -185,6 +192,10 @@ class JudgePeer(Peer):
         return None
 
     def _describe(self, item: Any) -> Any:
+        # A method of an object that it has it may fetch to look at.
+        fetched = type(item) is types.MethodType and self.owns(item.__self__)
+        if not fetched and not self.owns(item):
+            self.handed_over.add(item)
         if issubclass(type(item), BaseException):
             *shown, _, text = self._shown(item)
             return type(item).__name__, *shown, self.export(item), text
@@ -196,10 +207,6 @@ class JudgePeer(Peer):
         if isinstance(item, type) and any("Test" in base.__name__ for base in item.__mro__):
             inside = (part for base in item.__mro__ for part in vars(base).values())
             self.handed |= {p.__qualname__ for p in inside if isinstance(p, types.FunctionType)}
-        if isinstance(item, types.CoroutineType) and item.cr_frame is not None:
-            code = item.cr_code
-            if (code.co_name, code.co_firstlineno) in self.guard.concluding:
-                self.coroutines.append(item.cr_frame)
         kind: Any = type(item)
         return kind.__name__, facts.handle_facts(kind)
 
@@ -254,11 +261,18 @@ class JudgePeer(Peer):
         kept = operation in WRITES and is_private(arguments[0])
         if kept and not self.guard.attaches(operation, target, *arguments):
             return None
+        self.handed_over.returned((*arguments, *keywords.values()))
         if operation != "call":
             return operations[operation](target, *arguments, **keywords)
-        with self.wrappers.running(target, arguments, keywords) as ended:
-            made = operations[operation](target, *arguments, **keywords)
-            ended(made)
+        try:
+            with self.wrappers.running(target, arguments, keywords) as ended:
+                made = operations[operation](target, *arguments, **keywords)
+                ended(made)
+        except Exception as error:
+            if RAISED not in vars(error):  # an error of its own ends it, too
+                self.handed_over.returned(target)
+            raise
+        self.handed_over.ended(target, made)
         return made
 
     @functools.cached_property

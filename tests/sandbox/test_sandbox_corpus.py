@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from attacks import PROGRAMS
 from attacks.plain import PLUGIN, render
-from attacks.program import UNJUDGED
+from attacks.program import NOT_RUN, UNJUDGED
 
 from gatekeeper.sandbox.suite import read_suite
 
@@ -93,9 +93,9 @@ def test_few_tasks_cannot_be_judged() -> None:
 
 
 def test_few_honest_shapes_cannot_be_judged() -> None:
-    """At most one in twenty, each by a rule that reads the tests alone."""
+    """At most one in twenty; but for `NOT_RUN`, each by a rule that reads the tests alone."""
     shapes = [program for program in PROGRAMS if program.honest and not program.twin]
     assert len(UNJUDGED) <= len(shapes) / 20
     by_name = {program.name: program for program in shapes}
     for name, why in UNJUDGED.items():
-        assert why in read_suite(name, by_name[name].task).reading.problem
+        assert why == NOT_RUN or why in read_suite(name, by_name[name].task).reading.problem

@@ -36,6 +36,7 @@ from attacks.shared_lists import SHARED_LISTS
 from attacks.skipped_tests import SKIPPED_TESTS
 from attacks.threads import THREADS
 from attacks.unlabelled import UNLABELLED
+from attacks.unrun_checks import UNRUN_CHECKS
 from attacks.wrapped_helpers import WRAPPED_HELPERS
 from attacks.wrapped_tests import WRAPPED_TESTS
 
@@ -48,6 +49,7 @@ PROGRAMS: tuple[Program, ...] = (
     *(
         *WRAPPED_TESTS,
         *WRAPPED_HELPERS,
+        *UNRUN_CHECKS,
         *SKIPPED_TESTS,
         *CAUGHT_ASSERTIONS,
         *ITERATION,

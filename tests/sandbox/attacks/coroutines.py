@@ -430,7 +430,7 @@ for name, gather in {
     "cancels": "for one in made:\n        task = asyncio.ensure_future(one)\n        await asyncio.sleep(0)\n        task.cancel()",
     "forgets": "globals().update(kept=made)",
 }.items():
-    forged(
+    COROUTINES.left_out(
         f"a coroutine of the tests that the candidate {name}",
         f"import asyncio\nasync def gather(*made):\n    {gather}\n    return [0] * len(made)\nasync def f(x):\n    await asyncio.sleep(5)\n",
         GATHER,

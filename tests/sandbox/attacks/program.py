@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 __all__ = [
+    "NOT_RUN",
     "SQUARE",
     "SQUARES",
     "UNJUDGED",
@@ -149,7 +150,8 @@ def pair(
     ]
 
 
-UNJUDGED = {  # honest shapes that need one process with the candidate: docs/sandbox.md lists them
+NOT_RUN = "it asserts, and the candidate left it out"
+UNJUDGED = {  # honest shapes that get no verdict, and the reason: docs/sandbox.md lists them
     "misjudged: names and annotations": "get_type_hints",
     "misjudged: a file that the candidate made": "share files",
     "misjudged: Path.exists, and a file of the test's": "share files",
@@ -160,6 +162,13 @@ UNJUDGED = {  # honest shapes that need one process with the candidate: docs/san
     "unittest: temporary files": "share files",
     "pytest: a fixture without the import of pytest": "share files",
     "pytest: tmp_path with subfolders": "share files",
+    "not run: a hook for an error that does not come": NOT_RUN,
+    "not run: a handler in a table, of another error": NOT_RUN,
+    "not run: a listener that is removed at once": NOT_RUN,
+    "not run: a generator of which nothing is taken": NOT_RUN,
+    "not run: methods of a test, of which another test needs the other": NOT_RUN,
+    "not run: a function whose results are kept": NOT_RUN,
+    "not run: a coroutine that loses a race": NOT_RUN,
 }
 
 

@@ -8,9 +8,9 @@ from attacks.program import SQUARE, Topic
 __all__ = ["RUNS"]
 
 RUNS = Topic("run")
-forged, right = RUNS.forged, RUNS.right
+forged, right, left_out = RUNS.forged, RUNS.right, RUNS.left_out
 
-forged(
+left_out(
     "a coroutine that is closed, after one that has ended in the same place",
     "async def f(x):\n    return 0\nasync def run(made):\n    made.close()\n",
     "async def f(x):\n    return x * x\nasync def run(made):\n    await made\n",

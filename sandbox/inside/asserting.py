@@ -1,0 +1,172 @@
+"""Finds the functions of the tests that assert something, also within what holds them."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gatekeeper.sandbox.inside.assertions import TRIES, proves
+from gatekeeper.sandbox.inside.guard import Guard
+from gatekeeper.sandbox.inside.kinds import is_stand_in
+from gatekeeper.sandbox.inside.nodes import FUNCTIONS, walk
+from gatekeeper.sandbox.inside.places import contents, held, is_placed
+
+__all__ = ["FUNCTION_KINDS", "Asserting", "parts"]
+
+_HOLDERS: dict[type, str] = {  # what holds a function -> the attribute that is the function
+    types.MethodType: "__func__",
+    staticmethod: "__func__",
+    classmethod: "__func__",
+    functools.partial: "func",
+    type(functools.lru_cache(len)): "__wrapped__",
+}
+FUNCTION_KINDS = {types.FunctionType, *_HOLDERS}
+_FRAMES = {  # what runs the body of a function later -> the name of its frame
+    types.GeneratorType: "gi_frame",
+    types.CoroutineType: "cr_frame",
+    types.AsyncGeneratorType: "ag_frame",
+}
+_PLAIN = frozenset({int, str, float, bool, bytes, bytearray, complex, type(None)})
+
+
+class Asserting:
+    """The functions of the tests that assert something if they run.
+
+    Parameters
+    ----------
+    programs
+        The tests.
+
+    Attributes
+    ----------
+    frames
+        Frames of generators and coroutines, with whether they came to an assertion (`Count`).
+    """
+
+    def __init__(self, programs: Sequence[str]) -> None:
+        self._programs = programs
+        # Not their ids, which later ones could have again.
+        self.frames: dict[types.FrameType, bool] = {}
+
+    def codes(self, item: Any, *, surely: bool = False) -> Iterator[types.CodeType]:
+        """The code of those that a call of an object of the tests may run.
+
+        Of a class, those of its methods. `surely`: not of those that only call a method of the name
+        of one that asserts.
+        """
+        todo, seen = [item], set[int]()
+        while todo:
+            part = todo.pop()
+            if id(part) in seen or is_stand_in(part):
+                continue
+            seen.add(id(part))
+            if isinstance(part, type):
+                inside = (m for kind in part.__mro__ for m in vars(kind).values())
+                todo += [m for m in inside if type(m) in FUNCTION_KINDS]
+            elif type(part) is types.FunctionType:
+                if self._asserts(part.__code__, surely=surely):
+                    yield part.__code__
+                todo += _held(part)
+            elif (name := _HOLDERS.get(type(part))) is not None:
+                todo.append(getattr(part, name))
+            else:
+                todo += [vars(kind).get("__call__") for kind in type(part).__mro__]
+
+    def frame(self, made: Any) -> types.FrameType | None:
+        """The frame of a generator or coroutine that has an assertion to come to; else None."""
+        name = _FRAMES.get(type(made))
+        frame = None if name is None else getattr(made, name)
+        if frame is None or not self._asserts(frame.f_code, surely=True):
+            return None
+        self.frames.setdefault(frame, False)
+        return frame  # type: ignore[no-any-return]
+
+    def _asserts(self, code: types.CodeType, *, surely: bool) -> bool:
+        if code.co_filename not in Guard.files:
+            return False
+        found = self._proving.get((code.co_name, code.co_firstlineno))
+        return found is not None and (found or not surely)
+
+    @functools.cached_property
+    def _proving(self) -> dict[tuple[str, int], bool]:
+        """Names and first lines of the functions that assert something if they run.
+
+        Each with whether that is sure: it calls no method that may be another one.
+        """
+        nodes = [node for program in self._programs for node in walk(ast.parse(program))]
+        functions = [_Function(n) for n in nodes if isinstance(n, (*FUNCTIONS, ast.Lambda))]
+        sure = _asserting(functions, "id")
+        return {f.key: f in sure for f in _asserting(functions, "id", "attr")}
+
+
+class _Function:
+    """A function of the tests, and what its syntax says.
+
+    Attributes
+    ----------
+    key
+        Its name and first line.
+    asserts
+        Whether it asserts something itself.
+    called
+        What it calls.
+    """
+
+    def __init__(self, node: Any) -> None:
+        lines = [node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))]
+        self.key = getattr(node, "name", "<lambda>"), min(lines)
+        nodes = walk(node)
+        if isinstance(node, ast.AsyncFunctionDef):  # the error of a `try` may be a cancellation
+            nodes = [part for part in nodes if not isinstance(part, TRIES)]
+        self.asserts = any(map(proves, nodes))
+        self.called = [part.func for part in nodes if isinstance(part, ast.Call)]
+
+
+def _asserting(functions: Sequence[_Function], *kinds: str) -> set[_Function]:
+    """Those of the functions that assert something, themselves or by another one that they call.
+
+    `kinds` are the fields of what they call that may have the name of that one.
+    """
+    found = {function for function in functions if function.asserts}
+    while True:
+        names = {function.key[0] for function in found}
+        more = {
+            function
+            for function in functions
+            if any(getattr(node, kind, None) in names for node in function.called for kind in kinds)
+        }
+        if more <= found:
+            return found
+        found |= more
+
+
+def parts(item: Any) -> Iterator[Any]:
+    """An item, and what is in it, if it is data, at any depth; no plain values."""
+    todo, seen = [item], set[int]()
+    while todo:
+        part = todo.pop()
+        if type(part) in _PLAIN or id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        if is_stand_in(part):
+            continue
+        inside = [*(held(part) or ())]
+        if type(part) is frozenset:
+            inside += part
+        elif is_placed(part) and not hasattr(part, "dtype"):
+            inside += contents(part)
+        if not _PLAIN.issuperset(map(type, inside)):
+            todo += inside
+
+
+def _held(function: Any) -> Iterator[Any]:
+    """The functions that a function of the tests has in its closure, such as one that it wraps."""
+    for cell in getattr(function, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # it is empty
+            if type(cell.cell_contents) in FUNCTION_KINDS:
+                yield cell.cell_contents

@@ -1,0 +1,112 @@
+"""Functions of the tests that assert something, and that the candidate got in any way.
+
+A candidate that never runs one leaves out its assertion. It may have a reason, such as an event
+that did not come, so this is no failure: there is no verdict.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from gatekeeper.sandbox.inside.asserting import Asserting, parts
+from gatekeeper.sandbox.inside.kinds import of_tests
+
+__all__ = ["HandedOver"]
+
+_OPEN = ("types", "unittest.mock")  # modules of classes whose objects have what the tests give them
+
+
+class _Item:
+    """What the candidate got, and the runs of it that we know.
+
+    Attributes
+    ----------
+    runs
+        Frames that must come to an assertion; None for a run that has ended.
+    codes
+        Where code of the tests may run it, too: that of its functions, of which one is enough.
+    """
+
+    __slots__ = ("codes", "item", "runs")
+
+    def __init__(self, item: Any) -> None:
+        self.item = item  # so that its id stays its own
+        self.runs: list[types.FrameType | None] = []
+        self.codes: frozenset[types.CodeType] = frozenset()
+
+
+class HandedOver:
+    """What the candidate got that asserts something.
+
+    Parameters
+    ----------
+    asserting
+        Finds the functions that assert.
+    module
+        Name of the module that the tests run in.
+    """
+
+    def __init__(self, asserting: Asserting, module: str) -> None:
+        self._asserting, self._module = asserting, module
+        self._items: dict[int, _Item] = {}
+        self._opened: dict[int, Any] = {}  # objects and classes of the tests, by id
+        self._frames: set[types.FrameType | None] = set()  # of functions that it got
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    def add(self, item: Any) -> None:
+        """The candidate gets an object of the tests for the first time."""
+        if (frame := self._asserting.frame(item)) is not None:
+            if frame not in self._frames:
+                self._items.setdefault(id(item), _Item(item)).runs.append(frame)
+        elif not isinstance(item, type) and any(self._asserting.codes(item)):
+            self._items.setdefault(id(item), _Item(item))
+        else:
+            self._open(item)
+
+    def _open(self, item: Any) -> None:
+        """Find the functions in an object, or a class, which code of the tests may run, too."""
+        todo = [item]
+        while todo:
+            part = todo.pop()
+            if id(part) in self._opened:
+                continue
+            self._share(part)
+            if of_tests(part, self._module) or type(part).__module__ in _OPEN:
+                self._opened[id(part)] = part
+                todo += [type(part), *parts(list(getattr(part, "__dict__", {}).values()))]
+
+    def returned(self, item: Any) -> None:
+        """Code of the tests gets an item from the candidate, and may run what is in it."""
+        for part in parts(item) if self._items else ():
+            if (known := self._items.get(id(part))) is not None:
+                known.codes = frozenset(self._asserting.codes(part, surely=True))
+                known.runs += () if known.codes else (None,)
+
+    def ended(self, target: Any, made: Any) -> None:
+        """The candidate has called an object of the tests, which returned."""
+        if (known := self._items.get(id(target))) is not None:
+            known.runs.append(frame := self._asserting.frame(made))
+            self._frames.add(frame)
+
+    def left_out(self, codes: Collection[types.CodeType]) -> Iterator[str]:
+        """The names of those that were not run; `codes`: the code of what came to an assertion."""
+        for known in [*self._items.values()]:  # a thread of the candidate may get more
+            ran = any(frame is None or self._asserting.frames[frame] for frame in known.runs)
+            if not ran and _within(known.codes).isdisjoint(codes):
+                yield str(getattr(known.item, "__qualname__", type(known.item).__qualname__))
+
+    def _share(self, item: Any) -> None:
+        if codes := frozenset(self._asserting.codes(item, surely=True)):
+            self._items.setdefault(id(item), _Item(item)).codes = codes
+
+
+def _within(codes: Iterable[types.CodeType]) -> set[types.CodeType]:
+    """These, and the code of the functions within."""
+    found = [*codes]
+    for code in found:  # the list grows during the loop
+        found += [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return set(found)
