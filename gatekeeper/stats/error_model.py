@@ -20,7 +20,7 @@ import numpy as np
 from gatekeeper.stats import products
 from gatekeeper.stats.feature_terms import SLAB, FeatureTerms
 from gatekeeper.stats.inclusion import inclusion
-from gatekeeper.stats.rank_scale import RankScale
+from gatekeeper.stats.rank_scale import PART, RankScale
 from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.stats.shrinkage import Fit, Group, shrunk_fit
 from gatekeeper.types import Candidate, FloatArray
@@ -207,14 +207,15 @@ class ErrorModel:
         error, cost, off = self._by_half[k]
         f = [1.0, u, d1, d2, d3, r, t, u * u, r * r, size]
         odds = sum(map(mul, error, f))
-        for name, values, pieces, absent in self._effects:
+        for name, parts, pieces, line, curve, absent in self._effects:
             v = features.get(name)
             if v is None:
                 odds += absent
                 continue
-            v0, a, b, c = pieces[bisect_right(values, v)]
-            v -= v0
-            odds += a + v * (b + v * c)
+            v *= PART
+            v0, z, rise = pieces[bisect_right(parts, v)]
+            z += rise * (v - v0)
+            odds += z * (line + z * curve) - curve
         if off.size:
             f += self._terms(features)
             by = off @ f

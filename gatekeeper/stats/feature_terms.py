@@ -32,11 +32,16 @@ class _Term(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """The weighted sum of a feature's columns, as a function of its value."""
+    """The weighted sum of a feature's columns, as a function of `PART` of its value.
+
+    It is line z + curve (z² - 1), with z the normal score of the value's rank.
+    """
 
     name: str
-    values: list[float]  # ascending: from values[i - 1] on, pieces[i] holds
-    pieces: list[tuple[float, float, float, float]]  # v0, a, b, c of a + b (v - v0) + c (v - v0)²
+    parts: list[float]  # ascending: from parts[i - 1] on, pieces[i] holds
+    pieces: list[tuple[float, float, float]]  # v0, z0, rise of z = z0 + rise (v - v0)
+    line: float
+    curve: float
     absent: float
 
 
@@ -96,18 +101,14 @@ class FeatureTerms:
         weights, found = iter(coefficients.tolist()), []
         for name, scale, kinds in self._terms:
             weight = {kind: next(weights) for kind in kinds}
-            line, curve = weight.get(LINE, 0.0), weight.get(CURVE, 0.0)
-            values, scores = scale.values, scale.scores
-            rises = [0.0]  # slopes of z per unit of the value: 0 below all values and above
-            for i in range(1, len(values)):
-                rises.append((scores[i] - scores[i - 1]) / (values[i] - values[i - 1]))
+            parts, scores = scale.parts, scale.scores
+            rises = [0.0]  # 0 below all values and above
+            for i in range(1, len(parts)):
+                rises.append((scores[i] - scores[i - 1]) / (parts[i] - parts[i - 1]))
             rises.append(0.0)
-            begins = zip([values[0], *values], [scores[0], *scores], rises, strict=True)
-            pieces = [
-                (v0, line * z + curve * (z * z - 1.0), (line + 2.0 * curve * z) * r, curve * r * r)
-                for v0, z, r in begins
-            ]
-            found.append(Effect(name, values, pieces, weight.get(ABSENT, 0.0)))
+            pieces = list(zip([parts[0], *parts], [scores[0], *scores], rises, strict=True))
+            line, curve, absent = (weight.get(kind, 0.0) for kind in (LINE, CURVE, ABSENT))
+            found.append(Effect(name, parts, pieces, line, curve, absent))
         return found
 
     def of_rows(self, names: Sequence[str], table: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ import pytest
 from gatekeeper import Budget, Calibrated, Candidate, Generation, Reason, Signals, VerificationGate
 from gatekeeper.analysis.replay import outcome_of
 from gatekeeper.stats.error_model import ErrorModel, Known, KnownTable, raw_of
+from gatekeeper.stats.rank_scale import RankScale
 from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.testing import ScriptedVerifier
 from gatekeeper.types import FloatArray
@@ -44,6 +45,41 @@ def test_one_at_a_time_is_all_at_once(cautious: bool) -> None:
     for i, raw in enumerate(raws):
         assert model(raw)[:2] == pytest.approx((p[i], cost[i]))
         assert again(raw) == model(raw)
+
+
+def scaled(raw: Raw, power: int) -> Raw:
+    features = {name: float(np.ldexp(v, power)) for name, v in raw.features.items()}
+    return raw._replace(features=features)
+
+
+@pytest.mark.parametrize("power", [-950, -600, -1, 10, 600, 1018])
+def test_no_scale_of_a_feature_matters(power: int) -> None:
+    """Also where differences, or their squares, are no floats."""
+    raws, known = outputs(400, 0)
+    usual = ErrorModel.fit(RawTable.of(raws), KnownTable.of(known))
+    raws, p = [scaled(raw, power) for raw in raws], [usual(raw)[0] for raw in raws]
+    known = [k._replace(raw=scaled(k.raw, power)) for k in known]
+    model = ErrorModel.fit(RawTable.of(raws), KnownTable.of(known))
+    assert [model(raw)[0] for raw in raws] == p
+    assert model.of_rows(RawTable.of(raws))[0] == pytest.approx(p)
+
+
+@pytest.mark.parametrize("at", [(-1.7e308, 1.7e308), (0.0, 5e-324), (1e-310, 1.0), (0.0, 1e308)])
+def test_any_finite_number_is_a_feature(at: tuple[float, float]) -> None:
+    rng = np.random.default_rng(0)
+    values = [float(at[0] * (1.0 - share) + at[1] * share) for share in rng.random(300)]
+    stream = [Generation(f"g{i}", "", features={"a": v}) for i, v in enumerate(values)]
+    labels = {g.id: int(v > np.median(values)) for g, v in zip(stream, values, strict=True)}
+    for goal in ("errors", "score"):
+        with VerificationGate(
+            budget=Budget(fraction=0.3), verifier=ScriptedVerifier(labels), goal=goal
+        ) as gate:
+            results = [gate.maybe_verify(g) for g in stream]
+        for result in results:
+            assert 0.0 <= result.decision.propensity <= 1.0
+    scale = RankScale.of(np.array(values))
+    assert [scale(v) for v in values] == pytest.approx(scale.of_rows(np.array(values)))
+    assert np.abs(scale.of_rows(np.array(values))).max() <= 2.8
 
 
 def test_useful_features_are_used_and_noise_is_not() -> None:
