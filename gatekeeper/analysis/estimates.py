@@ -145,11 +145,13 @@ def show(estimates: Estimates) -> list[str]:
     about = all_of(estimates.outputs, "output")
     if estimates.covered < estimates.outputs:
         about = f"{estimates.covered:,} of {counted(estimates.outputs, 'output')}"
-    lines = [f"Error rate of {about}, with 95 % intervals:"]
-    for name, found in rates(estimates):
-        if found is not None:
-            lines.append(f"  {name:<38} {found.value:7.1%}   {interval(found)}")
-    return [*lines, estimates.why, *estimates.notes]
+    lines = [
+        f"  {name:<38} {found.value:7.1%}   {interval(found)}"
+        for name, found in rates(estimates)
+        if found is not None
+    ]
+    shown = ", with 95 % intervals" if lines else ""
+    return [f"Error rate of {about}{shown}:", *lines, estimates.why, *estimates.notes]
 
 
 def rates(estimates: Estimates) -> list[tuple[str, Interval | None]]:
@@ -203,9 +205,14 @@ def _refusal(p: FloatArray, drawn: BoolArray, by_chance: BoolArray) -> str | Non
     least = by_chance if by_chance.any() else p > 0.0
     if not drawn[least].any():
         which = "with a propensity between 0 and 1" if by_chance.any() else "selected"
+        outputs = counted(least.sum(), "output")
+        if least.sum() == 1:
+            return (
+                f"The {outputs} {which} has no verdict yet, so its error rate cannot be estimated."
+            )
         return (
-            f"None of the {counted(least.sum(), 'output')} {which} has a verdict yet, so their "
-            "error rate cannot be estimated."
+            f"None of the {outputs} {which} has a verdict yet, so their error rate cannot be "
+            "estimated."
         )
     return None
 

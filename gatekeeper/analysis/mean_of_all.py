@@ -36,7 +36,7 @@ from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.stats.value_model import Columns, predict
 from gatekeeper.types import BoolArray, FloatArray
 
-__all__ = ["Drawn", "Mean", "interval_of", "mean_of_all", "unchecked_interval"]
+__all__ = ["Drawn", "Mean", "interval_of", "mean_of_all", "possible_mean", "unchecked_interval"]
 
 MISSED = 0.3  # of a value at the end of the range, which a sample may have missed
 CAUTION = 4.0  # labels of prior weight for a prediction that explains nothing
@@ -47,7 +47,7 @@ class Drawn(NamedTuple):
 
     p: FloatArray  # propensities in (0, 1], (N,)
     known: BoolArray  # which were verified and have a value, (N,)
-    y: FloatArray  # values in [0, 1], (N,); NaN where not known
+    y: FloatArray  # values in [0, 1], (N,); NaN unknown. One that is not `known` is only a limit
     weight: FloatArray  # w > 0, (N,)
 
 
@@ -96,6 +96,7 @@ def mean_of_all(drawn: Drawn, columns: Columns | None) -> Mean | None:
     # sums in this order are exact where every output is known
     of_known = float(weight[known] @ y[known]) / whole
     unknown = float(weight[~known].sum()) / whole
+    limits = possible_mean(y, weight)
     expansion = np.ones(int(known.sum()))
     if not unknown:
         graded = _variance(y[known], weight[known], of_known)
@@ -118,7 +119,7 @@ def mean_of_all(drawn: Drawn, columns: Columns | None) -> Mean | None:
         assisted, ratio = plain, 1.0
     mean_unknown = assisted.predicted @ weight[~known] / weight[~known].sum()
     mean_unknown += share @ assisted.known
-    value = of_known + unknown * float(min(max(mean_unknown, 0.0), 1.0))
+    value = min(max(of_known + unknown * float(mean_unknown), limits[0]), limits[1])
     n = float(of_drawn.sum() ** 2 / (of_drawn @ of_drawn))
     spread = float(each.sum()) * (n * ratio + CAUTION) / (n + CAUTION)
     certain = ~by_chance
@@ -134,7 +135,14 @@ def mean_of_all(drawn: Drawn, columns: Columns | None) -> Mean | None:
     )
     if own > 0.0 and all_ > 0.0:
         spread *= own / all_
-    return Mean(value, part, spread, graded, of_known, of_known + unknown, 1.0 - ratio, expansion)
+    return Mean(value, part, spread, graded, *limits, 1.0 - ratio, expansion)
+
+
+def possible_mean(y: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """The least and the greatest weighted mean of values (N,) in [0, 1], NaN unknown."""
+    there, whole = np.isfinite(y), float(weight.sum())
+    low = float(weight[there] @ y[there]) / whole
+    return low, low + float(weight[~there].sum()) / whole
 
 
 def interval_of(mean: Mean, spread: float) -> Interval:

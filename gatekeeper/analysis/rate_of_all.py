@@ -55,7 +55,8 @@ def rate_of_all(
     drawn
         Which outputs have a label, shape (N,); at least one.
     label
-        1 wrong, 0 right, shape (N,); NaN where not drawn.
+        1 wrong, 0 right, shape (N,); NaN unknown. One that was not drawn only limits what is
+        possible.
     log_odds
         Predicted log odds of an error, shape (N,); equal ones give the weighted estimate.
 
@@ -71,11 +72,11 @@ def rate_of_all(
         value += share * part.rate
         below = hypot(below, share * (part.rate - found.low))
         above = hypot(above, share * (found.high - part.rate))
-    wrong = int(label[drawn].sum())
-    right = int(drawn.sum()) - wrong
+    wrong, right = (int((label == y).sum()) for y in (1.0, 0.0))
     low, high = wrong / p.size, (p.size - right) / p.size  # all that is possible
-    value = min(max(value, low), high)  # sums of floats
-    return Interval(value, max(value - below, low), min(value + above, high), wrong + right)
+    value = min(max(value, low), high)
+    ends = max(value - below, low), min(value + above, high)
+    return Interval(value, *ends, int(drawn.sum()))
 
 
 def _parts_of(

@@ -29,6 +29,7 @@ from gatekeeper.analysis.mean_of_all import (
     Mean,
     interval_of,
     mean_of_all,
+    possible_mean,
     unchecked_interval,
 )
 from gatekeeper.analysis.outputs import OutputTable
@@ -279,7 +280,7 @@ class _Sample:
         self._table, self._y, self._weight = table, y, weight
         self._p = table.propensity
         # A verdict from outside is not a random sample: it counts only if all outputs then have
-        # verdicts.
+        # verdicts. Otherwise it only limits what is possible.
         self._complete = bool(np.isfinite(y).all())
         self._known = np.isfinite(y) & (table.drawn | self._complete)
         self.checks = int(self._known.sum())
@@ -288,17 +289,13 @@ class _Sample:
         chance = self._chance = self._p != 0.0  # or not known
         self.without = int((~chance).sum())
         self._share = float(weight[chance].sum() / weight.sum())
-        known = np.where(self._known, y, nan)
-        self.drawn = Drawn(self._p[chance], self._known[chance], known[chance], weight[chance])
+        self.drawn = Drawn(self._p[chance], self._known[chance], y[chance], weight[chance])
         self.with_chance = list(compress(table.ids, chance.tolist()))
 
     def possible(self) -> Interval:
         """The least and the most that is possible: every verdict counts, also one from outside."""
-        there = np.isfinite(self._y)
-        whole = self._weight.sum()
-        low = float(self._weight[there] @ self._y[there] / whole)
-        high = low + float(self._weight[~there].sum() / whole)
-        return Interval(low if low == high else nan, low, high, int(there.sum()))
+        low, high = possible_mean(self._y, self._weight)
+        return Interval(low if low == high else nan, low, high, int(np.isfinite(self._y).sum()))
 
     def mean(self) -> tuple[Mean | None, str]:
         """The mean of all with a sentence on it, or None and why there is none."""
@@ -341,8 +338,10 @@ class _Sample:
         """The interval for all outputs, from that for those with a chance to be verified."""
         if not self.without:
             return found
-        low, high = self._share * found.low, self._share * found.high + 1.0 - self._share
-        return Interval(found.value, low, high, found.n)
+        least, most = possible_mean(self._y[~self._chance], self._weight[~self._chance])
+        low = self._share * found.low + (1.0 - self._share) * least
+        high = self._share * found.high + (1.0 - self._share) * most
+        return Interval(min(max(found.value, low), high), low, high, found.n)
 
     def notes(self) -> tuple[str, ...]:
         """What the estimate assumes."""

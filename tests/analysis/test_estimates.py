@@ -16,7 +16,7 @@ import pytest
 import gatekeeper.bundled
 from gatekeeper import BadInputError, Budget, GateResult, Record, Signals, VerificationGate
 from gatekeeper.analysis import estimates as module
-from gatekeeper.analysis.estimates import Estimates, as_json, estimate, show
+from gatekeeper.analysis.estimates import Estimates, as_json, estimate, rates, show
 from gatekeeper.cli import main
 from gatekeeper.io.records import RecordTable, load_records, write_records
 from gatekeeper.paper.stress import make_stream
@@ -190,16 +190,24 @@ def test_the_weighted_estimate_is_unbiased() -> None:
 
 
 def test_external_verdicts_are_not_a_sample() -> None:
-    """People chose the outputs: adding wrong ones changes no estimate."""
+    """People chose the outputs: adding wrong ones changes no estimate, unless it contradicts
+    them."""
     rng = np.random.default_rng(1)
     p = [1.0] * 30 + [0.1] * 300
     drawn = (rng.random(330) < p).tolist()
     y = [int(v) for v in rng.integers(0, 2, 330)]
     labels = [label if d else None for label, d in zip(y, drawn, strict=True)]
     before = estimate(records(p, labels, drawn))
-    audited = [1 if label is None and i % 2 else label for i, label in enumerate(labels)]
+    audited = [1 if label is None and i % 9 == 0 else label for i, label in enumerate(labels)]
     assert estimate(records(p, audited, drawn)) == before
+    audited = [1 if label is None and i != 99 else label for i, label in enumerate(labels)]
+    found = estimate(records(p, audited, drawn))
+    least = audited.count(1) / 330
+    for name, rate in rates(found)[1:]:
+        assert rate is not None, name
+        assert rate.value == rate.low == least < rate.high <= least + 1 / 330
     assert before.weighted is not None
+    assert before.weighted.high < least
 
 
 # -- coverage ------------------------------------------------------------------------------------
@@ -277,6 +285,8 @@ def test_logs_without_an_estimate_are_refused_with_a_reason() -> None:
         nobody = estimate(records([p] * 10, [None] * 10, [False] * 10))
         refused(nobody, f"None of the 10 outputs {which} has a verdict")
         assert nobody.naive is None
+        assert show(nobody)[0] == "Error rate of all 10 outputs:"
+        refused(estimate(records([p], [None], [False])), f"The 1 output {which} has no verdict")
     with pytest.raises(BadInputError, match="give a run's GateResults"):
         estimate([1])  # type: ignore[list-item]
     with pytest.raises(BadInputError, match=r"cost_estimate=0\.0 must be a number above 0"):

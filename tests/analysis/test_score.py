@@ -331,6 +331,23 @@ def test_bounds_where_there_is_no_estimate() -> None:
     json.dumps(score_as_json(found), allow_nan=True)
 
 
+@pytest.mark.parametrize("p", [0.5, 0.0])
+def test_no_estimate_contradicts_a_verdict_from_outside(p: float) -> None:
+    """Every drawn output is right; those found wrong from outside were drawn with probability p."""
+    drawn = records([0.5] * 40, [1.0] * 40, [i % 2 == 0 for i in range(40)])
+    outside = [
+        Record(f"x{i}", Signals(nan, nan, nan), 1.0, 1.0, 1, verified=False, propensity=p)
+        for i in range(20)
+    ]
+    unchecked = Record("u", Signals(nan, nan, nan), 1.0, None, None, propensity=p)
+    found = estimate_score([*drawn, *outside, unchecked])
+    assert found.bounds.low <= found.low < found.high == pytest.approx(found.bounds.high)
+    assert found.point == pytest.approx(41 / 61)
+    for row in (found.questions, found.both):
+        assert row is not None
+        assert row.low <= row.value <= row.high
+
+
 def test_a_metric_in_its_own_unit_with_weights() -> None:
     p, drawn = [0.5] * 40, [True, False] * 20
     value = [float(i % 5) for i in range(40)]
