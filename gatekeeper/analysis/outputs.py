@@ -79,7 +79,8 @@ def _of_records(table: RecordTable) -> OutputTable:
         table.ids,
         partial(raw_of_records, table),
         p,
-        drawn | (p == 1.0),  # as in `_row_of_record`
+        # without it as in `_row_of_record`
+        drawn | (p == 1.0) if table.selected is None else table.selected,
         drawn,
         table.error,
         right if table.value is None else np.where(np.isnan(table.value), right, table.value),
@@ -129,8 +130,8 @@ def _row_of_record(record: Record) -> _Row:
         raise _impossible_cost(record.id, record.cost_estimate)
     p = nan if record.propensity is None else record.propensity
     drawn = record.error is not None and record.verified is not False
-    # A log's records do not state for which selected outputs no verdict came, except where the
-    # propensity is 1: those were selected.
+    # A record does not state that it was selected and no verdict came, except where the propensity
+    # is 1: those were selected.
     selected = drawn or p == 1.0
     label = nan if record.error is None else float(record.error)
     raw = _raw(record.signals, log(record.cost_estimate))._replace(features=record.features)

@@ -38,6 +38,11 @@ class Summary:
     missing_signal: int
 
     @property
+    def warmup(self) -> int:
+        """How many outputs were the warm-up; of some there may be no verdict."""
+        return self.outputs - self.evaluated
+
+    @property
     def hit_rate(self) -> float:
         """Errors found ÷ verified, in [0, 1]; NaN if nothing was verified."""
         return self.errors_found / self.verified if self.verified else float("nan")
@@ -46,7 +51,7 @@ class Summary:
     def all_errors(self) -> int | None:
         """Errors among all outputs; None if a label is unknown."""
         after = self.errors if self.evaluated else 0
-        if after is None or self.warmup_verified < self.outputs - self.evaluated:
+        if after is None or self.warmup_verified < self.warmup:
             return None
         return self.warmup_errors + after
 

@@ -19,7 +19,7 @@ from gatekeeper.log.events import Decided, Event, Released, WarmupRepeated
 from gatekeeper.log.fold import LogState
 from gatekeeper.log.run_table import NO_VERDICT, RunTable
 from gatekeeper.types import Outcome, Reason
-from gatekeeper.wording import counted
+from gatekeeper.wording import counted, plural
 
 __all__ = ["LOG", "Notices", "Shortfall"]
 
@@ -124,15 +124,15 @@ class Shortfall:
                 f"{self.missing:,} of {outputs} came without log-probabilities: such outputs can "
                 f"be ranked by features only. {ASK}"
             )
+        none = plural(self.outputs, "The 1 output came without", f"None of the {outputs} came with")
         if self.evaluated:
             return (
-                f"None of the {outputs} came with log-probabilities: they can be ranked by "
-                f"features only, if they have any. {ASK}"
+                f"{none} log-probabilities: such outputs can be ranked by features only, if they "
+                f"have any. {ASK}"
             )
         return (
-            f"None of the {outputs} came with log-probabilities: after the warm-up this is a "
-            "random draw, because there is nothing to rank outputs by, unless the policy uses "
-            f"their features. {ASK}"
+            f"{none} log-probabilities: after the warm-up this is a random draw, because there is "
+            f"nothing to rank outputs by, unless the policy uses their features. {ASK}"
         )
 
     def _on_verdicts(self) -> str:

@@ -24,4 +24,5 @@ def table_of_run(run: RunTable) -> RecordTable:
         verified=(run.labelled & ~run.external).astype(np.float64),
         features=run.features or None,
         value=None if np.isnan(run.value).all() else run.value,
+        selected=run.selected,
     )

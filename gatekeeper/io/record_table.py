@@ -24,7 +24,8 @@ T = TypeVar("T")
 class RecordTable:
     """Records as columns: sequences of length N and arrays of shape (N,), except `h`.
 
-    An optional column is None if no record has it. Iterating yields `Record`s.
+    An optional column is None if no record has it. Iterating yields `Record`s, which have no
+    `selected`.
     """
 
     ids: Sequence[str]
@@ -40,6 +41,7 @@ class RecordTable:
     meta: list[Mapping[str, Any]] | None = None  # other fields of the record
     features: Mapping[str, FloatArray] | None = None  # by name; NaN missing
     value: FloatArray | None = None  # of a metric; NaN missing
+    selected: BoolArray | None = None  # of a log: to be verified, with a verdict or without
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> RecordTable:
@@ -80,6 +82,7 @@ class RecordTable:
             None if self.meta is None else _pick(self.meta, at),
             None if self.features is None else {k: v[at] for k, v in self.features.items()},
             None if self.value is None else self.value[at],
+            None if self.selected is None else self.selected[at],
         )
 
     @property

@@ -101,8 +101,7 @@ class Figures:
         if not p.size:
             return Estimates(None, None, None, 0, 0, "There are no outputs.")
         label = np.where(self._labelled[part], self._labels[part], np.nan)
-        # As in records of a log, which have no more on outputs without a verdict.
-        selected = int((drawn | (p == 1.0)).sum())
+        selected = int(self.columns.selected[part].sum())
         return estimate_weighted(p, drawn, label, selected=selected)
 
     @cached_property

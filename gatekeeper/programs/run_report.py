@@ -120,8 +120,11 @@ class RunReport:
             row(f"[bold]drawn and verified[/] {spent}", *verified)
             return table
         row("answered by the model", f"{summary.outputs}", "")
+        every = summary.warmup_verified == summary.warmup
         row(
-            "warm-up: the first ones, all verified",
+            "warm-up: the first ones, all verified"
+            if every
+            else f"warm-up: verified, of the first {summary.warmup:,}",
             f"{summary.warmup_verified}",
             f"{summary.warmup_errors}",
         )

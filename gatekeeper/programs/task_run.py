@@ -14,6 +14,7 @@ from gatekeeper.analysis.advice import advise
 from gatekeeper.analysis.estimates import estimate
 from gatekeeper.analysis.score import estimate_score
 from gatekeeper.analysis.summary import summarise
+from gatekeeper.analysis.warmup import warmup_of
 from gatekeeper.budget import Budget
 from gatekeeper.budget.groups import MODEL, groups_of
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError
@@ -28,7 +29,7 @@ from gatekeeper.gate.runner import (
     run_tasks,
 )
 from gatekeeper.gate.shared_runner import run_shared_tasks
-from gatekeeper.io.records import records_of_log
+from gatekeeper.io.records import RecordTable, load_with_run
 from gatekeeper.io.tasks import Task
 from gatekeeper.log import Log, PostgresRun
 from gatekeeper.log_mismatch import OUTPUTS, settings_as_options
@@ -44,7 +45,7 @@ from gatekeeper.programs.task_verifier import verifier_of, verifiers_by_kind
 from gatekeeper.programs.telemetry import EVENTS, sinks_of
 from gatekeeper.protocols import Sink, Verifier
 from gatekeeper.ray import RayGenerator
-from gatekeeper.types import GateResult, PolicyHealth, Record
+from gatekeeper.types import GateResult, PolicyHealth
 from gatekeeper.verifiers import ByKind
 from gatekeeper.wording import counted
 
@@ -138,14 +139,13 @@ def _run(
         status = gate.status()
     summary = summarise(results)
     # The log's records have ĉ too, and `gatekeeper report` reads them.
-    outputs: Sequence[Record | GateResult] = results
+    outputs: Sequence[GateResult] | RecordTable = results
     share = None if options.total or options.share == 1.0 else options.share
     advice = None
     if options.log and results:
-        records = records_of_log(options.log)
-        outputs = list(records)
+        outputs, run = load_with_run(options.log)
         if share is not None and options.goal == "errors":
-            advice = advise(records, share, warmup=options.warmup)
+            advice = advise(outputs, share, warmup=warmup_of(run))
     score = estimate_score(outputs) if outputs else None
     return RunReport(summary, status, estimate(outputs), score, options, advice)
 

@@ -188,6 +188,16 @@ def test_labels_weigh_by_propensity() -> None:
     assert some.notes == ["each label counts 1 / propensity"]
 
 
+def test_labels_of_unequal_weight_are_counted_by_what_they_show() -> None:
+    table = records(400)
+    share = np.tile([1.0, 0.3], 200)
+    known = np.where(np.random.default_rng(1).random(400) < share, table.error, nan)
+    seen = diagnose(replace(table, error=known, propensity=share))
+    assert seen.overall.weight < seen.overall.labelled
+    drawn_at_random = f"as informative as {seen.overall.weight:.0f} drawn at random, are too few"
+    assert f"{seen.overall.labelled} labels, {drawn_at_random}" in seen.conclusion
+
+
 def test_external_verdicts_are_no_sample() -> None:
     """A person reports wrong outputs that were not drawn: no figure changes. Where every output has
     a verdict, all of them count."""
@@ -198,7 +208,7 @@ def test_external_verdicts_are_no_sample() -> None:
     reported = ~drawn & (table.error == 1) & (np.arange(6000) % 3 == 0)
     error = np.where(reported, 1.0, log.error)
     seen = diagnose(replace(log, error=error, verified=drawn.astype(float)))
-    note = f"left out: {reported.sum()} external verdicts, which is no random sample"
+    note = f"left out: {reported.sum()} external verdicts, which are no random sample"
     assert seen.notes[0] == note
     assert repr(replace(seen, notes=seen.notes[1:])) == repr(diagnose(log))
 

@@ -138,7 +138,7 @@ def test_outputs_with_features_alone_are_no_random_draw(caplog: pytest.LogCaptur
         first, after_warmup = caplog.messages
     assert "only its features to rank it by" in first
     assert "unless the policy uses their features" in after_warmup
-    assert "they can be ranked by features only, if they have any" in note
+    assert "such outputs can be ranked by features only, if they have any" in note
     assert "random draw" not in first + note
 
 

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate
+from gatekeeper.analysis.estimates import estimate
 from gatekeeper.analysis.experiment import Comparison, compare
 from gatekeeper.analysis.score import estimate_score, score_rows
-from gatekeeper.analysis.summary import summary_of
+from gatekeeper.analysis.summary import summarise, summary_of
 from gatekeeper.cli import main
 from gatekeeper.errors import MissingDependencyError
 from gatekeeper.io import jsonl
@@ -448,8 +449,33 @@ def test_thin_and_odd_files_give_a_page_too(
 def test_a_run_that_has_hardly_begun(tmp_path: Path) -> None:
     run_log(tmp_path / "run.db", 3)
     page = check(report(tmp_path / "run.db"), drawings=3)
-    assert "3 outputs were seen. The first 3 were verified as a warm-up." in page.text
+    assert "3 outputs were seen. 3 were verified as a warm-up." in page.text
     assert "Every output has a verdict: 33.3% of all are wrong." in page.text
+
+
+def test_verdicts_that_never_came_are_counted_alike_everywhere(tmp_path: Path) -> None:
+    """Also those of outputs that were drawn with a probability below 1."""
+    verdicts = {f"o{i}": None if i % 2 else int(i % 6 == 0) for i in range(200)}
+    with VerificationGate(
+        "random",
+        budget=Budget(fraction=0.5),
+        verifier=ScriptedVerifier(verdicts),  # type: ignore[arg-type]
+        log=tmp_path / "run.db",
+        on_unavailable="pass",
+        warmup=20,
+    ) as gate:
+        results = [gate.maybe_verify(make_generation(f"o{i}", seed=i)) for i in range(200)]
+    failed = summarise(results).could_not_tell
+    assert failed > 40
+    table = load_records(tmp_path / "run.db")
+    for outputs in (results, table):
+        assert f"{failed} selected outputs" in estimate(outputs).notes[-1]
+        assert f"{failed} selected outputs" in estimate_score(outputs).notes[-1]
+    page = Page(report(tmp_path / "run.db")).text
+    assert f"Without a verdict: {failed} selected outputs" in page
+    assert f"Selected outputs without a verdict: {failed}." in page
+    assert "200 outputs were seen. 10 of 20 were verified as a warm-up. Of the other 180," in page
+    assert "verified of 20 in the warm-up 10 " in page
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

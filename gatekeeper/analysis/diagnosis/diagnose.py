@@ -112,7 +112,8 @@ def _usable(table: RecordTable) -> tuple[RecordTable, list[str]]:
     external = ~np.isnan(table.error) & ~table.drawn
     if external.any() and np.isnan(table.error).any():
         outside = counted(external.sum(), "external verdict")
-        notes.append(f"left out: {outside}, which is no random sample")
+        are = plural(external.sum(), "which is", "which are")
+        notes.append(f"left out: {outside}, {are} no random sample")
         table = replace(table, error=np.where(external, nan, table.error))
     return table, notes
 

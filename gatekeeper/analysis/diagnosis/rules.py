@@ -33,9 +33,7 @@ def conclude(d: Diagnosis) -> tuple[Thresholds, str]:
     differ = f"Strata differ: {', and '.join(evidence)}. " if evidence else ""
     if d.partitions is None:
         return (
-            (Thresholds.UNKNOWN, differ + text.NO_REPLAY)
-            if evidence
-            else _no_evidence(labels, needed)
+            (Thresholds.UNKNOWN, differ + text.NO_REPLAY) if evidence else _no_evidence(d, needed)
         )
     threshold, _, _, cst, _ = d.partitions
     gain = cst.above_threshold
@@ -51,7 +49,7 @@ def conclude(d: Diagnosis) -> tuple[Thresholds, str]:
         differ = differ or "No evidence that strata differ. "
         return Thresholds.ONE, f"{differ}{text.worse(threshold, cst)}{signal}"
     if not evidence:
-        found, reason = _no_evidence(labels, needed)
+        found, reason = _no_evidence(d, needed)
         return found, reason + signal
     if abs(gain.value) + gain.margin <= MARGIN:
         return Thresholds.ONE, f"{differ}{text.equal(gain)}{signal}"
@@ -71,10 +69,11 @@ def _evidence(d: Diagnosis) -> list[str]:
     return found
 
 
-def _no_evidence(labels: float, needed: int) -> tuple[Thresholds, str]:
+def _no_evidence(d: Diagnosis, needed: int) -> tuple[Thresholds, str]:
+    labels = d.overall.weight
     if labels >= needed:
         return Thresholds.ONE, text.NO_EVIDENCE
-    return Thresholds.UNKNOWN, text.no_evidence_yet(labels, needed - labels)
+    return Thresholds.UNKNOWN, text.no_evidence_yet(d.overall.labelled, labels, needed - labels)
 
 
 def _signal(threshold: PartitionResult, cst: PartitionResult) -> str:

@@ -100,11 +100,15 @@ def undecided(gain: Interval, more: float) -> str:
     )
 
 
-def no_evidence_yet(labels: float, more: float) -> str:
-    """Strata may still differ; about `more` further labels would show it."""
+def no_evidence_yet(labelled: int, labels: float, more: float) -> str:
+    """Strata may still differ; about `more` further labels would show it. Those that there are
+    carry as much information as `labels` drawn at random."""
+    there = counted(labelled, "label")
+    if round(labels) != labelled:
+        there += f", as informative as {labels:,.0f} drawn at random,"
     return (
-        f"No evidence that strata differ, but {counted(labels, 'label')} "
-        f"{plural(labels, 'is', 'are')} too few to decide: about {_about(more)} more are needed."
+        f"No evidence that strata differ, but {there} {plural(labelled, 'is', 'are')} too few to "
+        f"decide: about {_about(more)} more are needed."
     )
 
 

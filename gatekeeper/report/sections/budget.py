@@ -32,9 +32,11 @@ def budget(data: ReportData) -> Section | None:
 def bought(summary: Summary) -> Markup:
     """Outputs seen, verified and wrong, beside a random and the best possible selection."""
     estimated = "" if summary.all_checked else " (estimated from the warm-up)"
+    every = summary.warmup_verified == summary.warmup
+    first = "warm-up, all verified" if every else f"verified of {summary.warmup:,} in the warm-up"
     rows = [
         ("seen", summary.outputs, summary.all_errors),
-        ("warm-up, all verified", summary.warmup_verified, summary.warmup_errors),
+        (first, summary.warmup_verified, summary.warmup_errors),
         ("after the warm-up", summary.evaluated, summary.errors),
         ("verified by the gate", summary.verified, summary.errors_found),
         (f"same number at random{estimated}", summary.verified, summary.random_found),

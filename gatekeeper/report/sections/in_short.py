@@ -130,12 +130,12 @@ def _seen(summary: Summary) -> str:
 def _run_in_short(summary: Summary, rate: Estimates | None) -> list[str]:
     verified, found = summary.verified, summary.errors_found
     seen = _seen(summary)
-    warmup = summary.outputs > summary.evaluated
+    warmup, first = summary.warmup, summary.warmup_verified
     if warmup:
-        first = summary.warmup_verified
-        seen += f" The first {first:,} {plural(first, 'was', 'were')} verified as a warm-up."
+        of = f" of {warmup:,}" if first < warmup else ""
+        seen += f" {first:,}{of} {plural(first, 'was', 'were')} verified as a warm-up."
     if summary.evaluated:
-        which = f"Of the next {summary.evaluated:,}" if warmup else "Of these"
+        which = f"Of the other {summary.evaluated:,}" if warmup else "Of these"
         seen += f" {which}, the gate verified {verified:,}"
         were = plural(found, "was", "were")
         seen += f", and {found:,} {were} wrong ({fmt.share(found, verified)})." if verified else "."
