@@ -80,7 +80,9 @@ def _print(
     file: Path | PostgresRun, evidence: Evidence, values: list[PolicyValue], advice: Advice
 ) -> None:
     n, drawn = int(evidence.counted.sum()), int((evidence.drawn & evidence.counted).sum())
-    title = f"{file.name} at a budget of {advice.budget:.0%}: {counted(n, 'output')} after the "
+    title = (
+        f"{file.name} at a budget of {fmt.budget(advice.budget)}: {counted(n, 'output')} after the "
+    )
     known = evidence.complete
     table = Table(
         title=Text(f"{title}warm-up, {counted(drawn, 'verdict')}"), box=None, padding=(0, 1, 0, 0)

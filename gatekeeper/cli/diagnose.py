@@ -146,7 +146,7 @@ def _print(d: Diagnosis, name: str) -> None:
         console.print(Text(OF_HGA))
     if d.partitions is not None and d.sweep is not None:
         orders = counted(d.orders, "order")
-        title = f"Thresholds within a partition, budget {100 * d.beta:.3g}%, {orders}"
+        title = f"Thresholds within a partition, budget {fmt.budget(d.beta)}, {orders}"
         console.print(_choices([(NAMES[c.name], c) for c in d.partitions], title))
         console.print(_choices([(c.name, c) for c in d.sweep], "CST with K strata"))
     console.print(Text(d.conclusion, style="bold"))
@@ -168,7 +168,7 @@ def _print_drift(run: RunTable) -> None:
 
 def _features(worth: list[FeatureWorth], beta: float) -> Table:
     table = Table(
-        title=f"Features: points of recall that calibrated gains, budget {100 * beta:.3g}%"
+        title=f"Features: points of recall that calibrated gains, budget {fmt.budget(beta)}"
     )
     for column in ("", "present", "beside the signals", "beside the other features too"):
         table.add_column(column, justify="right" if column else "left")
@@ -226,7 +226,7 @@ def _choices(choices: list[tuple[str, PartitionResult]], title: str) -> Table:
 
 def _policies(advice: Advice) -> Table:
     """The recall of every policy in the next run."""
-    table = Table(title=f"Recall in the next run, budget {100 * advice.budget:.3g}%")
+    table = Table(title=f"Recall in the next run, budget {fmt.budget(advice.budget)}")
     for column in ("policy", "recall", f"points below {advice.policy}"):
         table.add_column(column, justify="left" if column == "policy" else "right")
     table.add_row(advice.policy, fmt.rate_interval(advice.recall), "")

@@ -16,6 +16,7 @@ from gatekeeper.analysis.score import ScoreEstimate, score_as_json, show_score
 from gatekeeper.analysis.summary import Summary
 from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.run_options import RunOptions
+from gatekeeper.report import formatting as fmt
 from gatekeeper.types import GateStatus, PolicyHealth
 
 __all__ = ["RunReport"]
@@ -164,9 +165,9 @@ def _after_drift(status: GateStatus, options: RunOptions) -> str:
 
 def _budget(options: RunOptions) -> str:
     if options.total is None:
-        return f"budget {options.share:.0%}"
+        return f"budget {fmt.budget(options.share)}"
     total = f"total {options.total:g} {options.unit}"
-    return total if options.budget is None else f"budget {options.budget:.0%}, {total}"
+    return total if options.budget is None else f"budget {fmt.budget(options.budget)}, {total}"
 
 
 def _number(value: float | None) -> str:

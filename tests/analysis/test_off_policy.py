@@ -183,8 +183,9 @@ def test_the_command_on_a_gates_log(logs: Path, capsys: pytest.CaptureFixture[st
     assert result["verdicts"] == np.isfinite(table.error[T0:]).sum()
     for row in result["policies"]:
         assert row["recall"]["low"] <= row["recall"]["value"] <= row["recall"]["high"]
-    assert main(["compare", str(logs / "run.db"), "--policy", "cst"]) == 0
+    assert main(["compare", str(logs / "run.db"), "--policy", "cst", "--budget", "0.004"]) == 0
     text = capsys.readouterr().out
+    assert "at a budget of 0.4%: " in text
     rows = [line.split()[0] for line in text.splitlines() if line.strip()]
     assert "cst" in rows
     assert "hga" not in rows

@@ -30,7 +30,7 @@ def about(data: ReportData) -> Section:
     if data.run is not None:
         budget = data.run.log.ledger.budget
         caps = (
-            None if budget.fraction is None else f"{budget.fraction:.0%} of the full cost",
+            None if budget.fraction is None else f"{fmt.budget(budget.fraction)} of the full cost",
             None if budget.total is None else f"{budget.total:g} {budget.unit} in total",
         )
         pairs.append(("policy", _policy_of(data.run.log)))
