@@ -5,23 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gatekeeper.analysis.score import ScoreEstimate, estimate_score
+from gatekeeper.analysis.score import ScoreEstimate, estimate_score, range_of
 from gatekeeper.types import GateResult, Outcome, Verdict
 
-__all__ = ["range_of", "score_of", "sentence"]
-
-
-def range_of(values: Sequence[float]) -> tuple[float, float]:
-    """The range that a metric has, by these values: [0, 1], [0, 100], or what was observed.
-
-    Harnesses state no range. Beyond [0, 100] the bounds of the score hold only if no other value is
-    outside of what was observed.
-    """
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    for top in (1.0, 100.0):
-        if low >= 0.0 and high <= top:
-            return 0.0, top
-    return low, max(high, low + 1.0)
+__all__ = ["score_of", "sentence"]
 
 
 def score_of(

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
-from gatekeeper.adapters.harness.scores import range_of
 from gatekeeper.adapters.inspect_ai.outputs import METADATA, numbers
 from gatekeeper.adapters.inspect_ai.registry import named
-from gatekeeper.analysis.score import estimate_score
+from gatekeeper.analysis.score import estimate_score, range_of
 from gatekeeper.io.records import records_of_log
 from gatekeeper.types import Record
 

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gatekeeper.adapters.harness.scores import range_of
 from gatekeeper.adapters.inspect_ai.metric import question_of
-from gatekeeper.analysis.score import estimate_score, show_score
+from gatekeeper.analysis.score import estimate_score, range_of, show_score
 from gatekeeper.errors import GatekeeperError
 from gatekeeper.io.records import records_of_log
 

@@ -16,8 +16,8 @@ its error and how often its interval covers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import compress
 from math import isfinite, nan
 from typing import Any
@@ -39,9 +39,17 @@ from gatekeeper.notebook import as_html
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.value_model import Design
 from gatekeeper.types import FloatArray, GateResult, Record
-from gatekeeper.wording import all_of, counted
+from gatekeeper.wording import all_of, counted, minus
 
-__all__ = ["ScoreEstimate", "estimate_score", "score_as_json", "score_rows", "show_score"]
+__all__ = [
+    "ScoreEstimate",
+    "estimate_score",
+    "estimate_score_of_run",
+    "range_of",
+    "score_as_json",
+    "score_rows",
+    "show_score",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +152,46 @@ def estimate_score(
     BadInputError
         There are no outputs, or a value, a weight, a propensity or the bounds cannot be used.
     """
+    return _estimated(OutputTable.of(outputs), values, bounds, weights, questions)
+
+
+def estimate_score_of_run(outputs: Iterable[Record | GateResult]) -> ScoreEstimate:
+    """`estimate_score` of the values of the verdicts, by a metric whose bounds are not given: they
+    are `range_of` the values, as a note states.
+    """
     table = OutputTable.of(outputs)
+    bounds = range_of(table.value[np.isfinite(table.label) & np.isfinite(table.value)].tolist())
+    found = _estimated(table, bounds=bounds)
+    if bounds == (0.0, 1.0):
+        return found
+    low, high = (minus(f"{end:g}") for end in bounds)
+    return replace(found, notes=(*found.notes, f"Values are taken to be from {low} to {high}."))
+
+
+def range_of(values: Sequence[float]) -> tuple[float, float]:
+    """The range that a metric has, by these values: [0, 1], [0, 100], or what was observed.
+
+    Beyond [0, 100] the bounds of the score hold only if no other value is outside of what was
+    observed.
+    """
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    for top in (1.0, 100.0):
+        if low >= 0.0 and high <= top:
+            return 0.0, top
+    return low, max(high, low + 1.0)
+
+
+def _estimated(
+    table: OutputTable,
+    values: Mapping[str, float] | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    weights: Mapping[str, float] | None = None,
+    questions: Mapping[str, str] | None = None,
+) -> ScoreEstimate:
     if not table.ids:
         raise BadInputError("outputs=[]: give all outputs of a run, also those not verified")
     low, high = bounds
-    if not (isfinite(low) and isfinite(high) and low < high):
+    if not (isfinite(high - low) and low < high):
         raise BadInputError(f"bounds={bounds!r}: give two finite numbers, the lower one first")
     value = _values(table, values, bounds)
     weight = np.array([_weight(id_, weights) for id_ in table.ids])
@@ -215,13 +258,15 @@ def _rows(found: ScoreEstimate) -> list[tuple[str, Interval]]:
 
 
 def _number(value: float) -> str:
-    return "" if value != value else f"{value:.4f}"
+    if value != value:
+        return ""
+    return minus(f"{value:z.4f}" if abs(value) < 1e9 else f"{value:.4g}")
 
 
 def _ends(found: Interval) -> str:
     if found.low == found.high:
         return "known"
-    return f"{found.low:.4f} – {found.high:.4f}"
+    return f"{_number(found.low)} – {_number(found.high)}"
 
 
 # -- what is known of each output ---------------------------------------------------------------

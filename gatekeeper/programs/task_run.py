@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gatekeeper.analysis.advice import advise
 from gatekeeper.analysis.estimates import estimate
-from gatekeeper.analysis.score import estimate_score
+from gatekeeper.analysis.score import estimate_score_of_run
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.analysis.warmup import warmup_of
 from gatekeeper.budget import Budget
@@ -146,7 +146,7 @@ def _run(
         outputs, run = load_with_run(options.log)
         if share is not None and options.goal == "errors":
             advice = advise(outputs, share, warmup=warmup_of(run))
-    score = estimate_score(outputs) if outputs else None
+    score = estimate_score_of_run(outputs) if outputs else None
     return RunReport(summary, status, estimate(outputs), score, options, advice)
 
 

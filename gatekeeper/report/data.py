@@ -13,7 +13,7 @@ from gatekeeper.analysis.advice import Advice, advise
 from gatekeeper.analysis.diagnosis import Diagnosis, diagnose
 from gatekeeper.analysis.estimates import Estimates, estimate
 from gatekeeper.analysis.experiment import Comparison, Protocol, compare
-from gatekeeper.analysis.score import ScoreEstimate, estimate_score
+from gatekeeper.analysis.score import ScoreEstimate, estimate_score_of_run
 from gatekeeper.analysis.summary import Summary, summary_of
 from gatekeeper.analysis.vectorised import fixed_score
 from gatekeeper.analysis.warmup import warmup_of
@@ -112,7 +112,7 @@ def read_data(
         stratum=strata_of(records.cost_estimate, STRATA, warmup=warmup),
         rate=rate,
         for_score=for_score,
-        score=estimate_score(records) if scored else None,
+        score=estimate_score_of_run(records) if scored else None,
         replays=_replay(records, beta, diagnosis),
     )
 

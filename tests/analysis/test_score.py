@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from math import comb, nan, sqrt
 from pathlib import Path
 
@@ -22,9 +24,17 @@ from gatekeeper import (
     VerificationGate,
 )
 from gatekeeper.analysis.mean_of_all import Drawn, interval_of, mean_of_all
-from gatekeeper.analysis.score import ScoreEstimate, estimate_score, score_as_json, show_score
+from gatekeeper.analysis.score import (
+    ScoreEstimate,
+    estimate_score,
+    estimate_score_of_run,
+    score_as_json,
+    score_rows,
+    show_score,
+)
 from gatekeeper.io.records import load_records, write_records
 from gatekeeper.policies import Survey
+from gatekeeper.report.report import report
 from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.stats.value_model import Columns, Design, predict
@@ -366,6 +376,30 @@ def test_a_metric_in_its_own_unit_with_weights() -> None:
         estimate_score(results, weights={"r3": 0})
     with pytest.raises(BadInputError, match="bounds="):
         estimate_score(results, bounds=(1.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds"), [((0.0, 1.0), (0, 1)), ((3.0, 7.0), (0, 100)), ((-2.5, 1e9), (-2.5, 1e9))]
+)
+def test_a_page_takes_the_bounds_from_the_values(
+    values: tuple[float, float], bounds: tuple[float, float], tmp_path: Path
+) -> None:
+    """A page about a log, which has no bounds, is made for every metric."""
+    with VerificationGate(
+        goal="score",
+        budget=Budget(fraction=0.3, horizon=100),
+        verifier=lambda output, task: Outcome(Verdict.PASSED, value=values[int(output.id) % 2]),
+        log=tmp_path / "run.db",
+    ) as gate:
+        results = [gate.maybe_verify(make_generation(str(i), seed=i)) for i in range(100)]
+    expected = estimate_score(load_records(tmp_path / "run.db"), bounds=bounds)
+    found = estimate_score_of_run(load_records(tmp_path / "run.db"))
+    assert repr(replace(found, notes=())) == repr(expected)
+    assert repr(estimate_score_of_run(results).bounds) == repr(expected.bounds)
+    page = html.unescape(report(tmp_path / "run.db"))
+    for line in (found.why, *found.notes, *score_rows(found)[0][1:]):
+        assert line in page
+    assert ("Values are taken to be from" in page) == (bounds != (0, 1))
 
 
 def test_repeats_of_a_question_are_no_new_questions() -> None:

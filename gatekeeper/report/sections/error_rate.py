@@ -32,7 +32,7 @@ def error_rate(data: ReportData) -> Section | None:
         )
         of_score = ("score", "estimate", "from – to")
         notes.append(table(of_score, score_rows(data.score), caption=caption))
-        notes.append(element("p", data.score.why))
+        notes += [element("p", note) for note in (data.score.why, *data.score.notes)]
     return section("How many of all outputs are wrong?", *notes)
 
 
