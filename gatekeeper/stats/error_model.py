@@ -1,6 +1,6 @@
 """P(error) and E[cost] of a candidate, fitted to the outcomes of those that were verified.
 
-Signals, features and ex-ante cost enter by rank, so monotone changes of their scale have no effect.
+Signals, features and ex-ante cost enter by rank, so monotone changes of their scale hardly matter.
 Strata are quartiles of ĉ: each may have slopes, and each half of one an error rate, of its own,
 pooled as far as the labels do not distinguish them (`stats.shrinkage`). Only
 features that labels justify are used, for P(error) (`stats.inclusion`).

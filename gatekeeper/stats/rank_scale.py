@@ -1,4 +1,5 @@
-"""A value as the normal score of its rank: monotone changes of its scale have no effect."""
+"""A value as the normal score of its rank: its unit has no effect. Other monotone changes of its
+scale have little, as values between two quantiles are placed in proportion."""
 
 from __future__ import annotations
 
