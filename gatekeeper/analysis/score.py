@@ -192,9 +192,12 @@ def _estimated(
         raise BadInputError("outputs=[]: give all outputs of a run, also those not verified")
     low, high = bounds
     if not (isfinite(high - low) and low < high):
-        raise BadInputError(f"bounds={bounds!r}: give two finite numbers, the lower one first")
+        raise BadInputError(
+            f"bounds={bounds!r}: give two numbers, the lower one first, with a finite difference"
+        )
     value = _values(table, values, bounds)
     weight = np.array([_weight(id_, weights) for id_ in table.ids])
+    weight = np.ldexp(weight, -np.frexp(weight.max())[1])  # at most 1: squares of weights add up
     y = (value - low) / (high - low)
     found = _Sample(table, y, weight)
     mean, why = found.mean()

@@ -370,12 +370,20 @@ def test_a_metric_in_its_own_unit_with_weights() -> None:
     heavy = {f"r{i}": 1000.0 for i in range(0, 40, 10)}
     weighed = estimate_score(results, values=given, bounds=(0.0, 4.0), weights=heavy)
     assert (weighed.point or 0.0) < 0.1  # those four are 0
+    shares = {f"r{i}": 1.0 + i % 3 for i in range(40)}
+    usual = estimate_score(results, values=given, bounds=(0.0, 4.0), weights=shares)
+    for unit_weight in (2.0**-900, 2.0**1000):  # only ratios matter
+        same = {id_: unit_weight * share for id_, share in shares.items()}
+        scaled = estimate_score(results, values=given, bounds=(0.0, 4.0), weights=same)
+        assert repr(scaled) == repr(usual)
     with pytest.raises(BadInputError, match=r"value=2.0 lies outside bounds=\(0.0, 1.0\)"):
         estimate_score(results, values=given)
     with pytest.raises(BadInputError, match="weight=0 must be a number above 0"):
         estimate_score(results, weights={"r3": 0})
     with pytest.raises(BadInputError, match="bounds="):
         estimate_score(results, bounds=(1.0, 1.0))
+    with pytest.raises(BadInputError, match="with a finite difference"):
+        estimate_score(results, bounds=(-1e308, 1e308))
 
 
 @pytest.mark.parametrize(
