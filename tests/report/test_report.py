@@ -395,8 +395,13 @@ def test_external_verdicts_are_kept_apart(tmp_path: Path) -> None:
         settings={"note": None},
     ) as again:
         unchecked = [id_ for id_ in ids if (found := again.find(id_)) and not found.verified]
-        for id_ in unchecked:
+        own = again.status().verified
+        for id_ in unchecked[1:]:
             again.report_outcome(id_, "passed")
+        some = Page(report(tmp_path / "run.db")).text
+        assert f"{own} labelled outputs after the warm-up. A lower curve" in some
+        assert "only outputs that were selected for verification have a label here" in some
+        again.report_outcome(unchecked[0], "passed")
         status = again.status()
     page = check(report(tmp_path / "run.db"), drawings=5)
     assert f"spent after the warm-up {status.spent:g} verifications" in page.text

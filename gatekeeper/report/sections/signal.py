@@ -20,7 +20,9 @@ def signal(data: ReportData) -> Section:
     s, records = data.scores, data.records
     # The score was fitted to the warm-up, so it looks better there than it is.
     after = np.arange(s.size) >= data.diagnosis.warmup
-    use = data.labelled & after & np.isfinite(s)
+    # External verdicts are no random sample, so they count only where every output has a verdict.
+    known = data.labelled if data.labelled.all() else records.drawn
+    use = known & after & np.isfinite(s)
     y = records.error[use]
     title = "Does the score separate wrong outputs from correct ones?"
     if not 0 < y.sum() < y.size:
