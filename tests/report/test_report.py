@@ -482,6 +482,8 @@ def test_verdicts_that_never_came_are_counted_alike_everywhere(tmp_path: Path) -
     assert f"Selected outputs without a verdict: {failed}." in page
     assert "200 outputs were seen. 10 of 20 were verified as a warm-up. Of the other 180," in page
     assert "verified of 20 in the warm-up 10 " in page
+    assert "outputs without a verdict are left out here" in page  # all were as likely to be drawn
+    assert "mostly uncertain ones" not in page
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from gatekeeper.policies import Random
 from gatekeeper.report import figures
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, element, figure, section, table
@@ -14,6 +15,8 @@ from gatekeeper.types import FloatArray
 from gatekeeper.wording import counted
 
 __all__ = ["signal"]
+
+RANDOM = f"{Random.__module__}.{Random.__qualname__}"  # in a log's settings
 
 
 def signal(data: ReportData) -> Section:
@@ -73,11 +76,19 @@ def _values(orderings: Mapping[str, FloatArray], y: FloatArray) -> Markup:
 def _caution(data: ReportData) -> Iterable[Markup]:
     """A caution if labels are missing: the outputs that have one may depend on the score."""
     if data.run is not None and not data.labelled.all():
+        share = data.run.log.propensity[data.diagnosis.warmup :]
+        drawn = data.for_score or data.run.log.settings["policy"].get("type") == RANDOM
+        these = (
+            "Caution: outputs without a verdict are left out here, so the figures are less certain."
+            if drawn or not np.ptp(share)
+            else "Caution: only outputs that were selected for verification have a label here, "
+            "mostly uncertain ones. This section describes those only and understates the value of "
+            "the score."
+        )
         yield element(
             "p",
-            "Caution: only outputs that were selected for verification have a label here, mostly "
-            "uncertain ones. This section describes those only and understates the value of the "
-            "score. The others can be verified too, outside the budget: on the command line with ",
+            f"{these} The others can be verified too, outside the budget: on the command line ",
+            "with ",
             element("code", "gatekeeper run … --check-all"),
             ", in Python with ",
             element("code", "gate.report_outcome"),
