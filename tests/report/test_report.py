@@ -534,3 +534,23 @@ def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependencyError, match=r"\(extra plots\): pip install '"):
         report(write(tmp_path / "r.jsonl", records(60)))
+
+
+def test_outputs_without_a_chance_are_not_among_all(tmp_path: Path) -> None:
+    """After the horizon a total is used up: the estimate is for the outputs before."""
+    n, log = 120, tmp_path / "run.db"
+    labels = {f"o{i}": int(i % 3 == 0) for i in range(n)}
+    with VerificationGate(
+        "random",
+        budget=Budget(total=40, horizon=80),
+        verifier=ScriptedVerifier(labels),  # type: ignore[arg-type]
+        log=log,
+        warmup=20,
+    ) as gate:
+        for i in range(n):
+            gate.maybe_verify(make_generation(f"o{i}", seed=i))
+    rate = estimate(load_records(log))
+    assert rate.assisted is not None
+    assert rate.covered < n
+    found = f"An estimated {rate.assisted.value:.1%} of the {rate.covered} that had a chance"
+    assert found in Page(report(log)).text

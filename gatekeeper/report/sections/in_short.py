@@ -9,6 +9,7 @@ from gatekeeper.policies import Calibrated, Random
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import PolicyReplays, ReportData
 from gatekeeper.report.html import Markup, element
+from gatekeeper.stats.interval import Interval
 from gatekeeper.wording import counted, plural
 
 __all__ = ["in_short", "run_headline"]
@@ -148,14 +149,8 @@ def _run_in_short(summary: Summary, rate: Estimates | None) -> list[str]:
         )
     if summary.above_random < SIGNIFICANT:
         sentences.append("This difference is not statistically significant.")
-    best = None if rate is None else rate.assisted
-    if not summary.all_checked and best is not None and best.low == best.high:
-        sentences.append(f"Every output has a verdict: {best.value:.1%} of all are wrong.")
-    elif not summary.all_checked and best is not None:
-        sentences.append(
-            f"Not every output was verified. An estimated {best.value:.1%} of all are wrong "
-            f"(95 % interval: {interval(best)})."
-        )
+    if not summary.all_checked and rate is not None and rate.assisted is not None:
+        sentences.append(_of_all(rate, rate.assisted))
     elif not summary.all_checked:
         sentences.append(
             "Not every output was verified, so the number of remaining errors is unknown. The "
@@ -163,3 +158,18 @@ def _run_in_short(summary: Summary, rate: Estimates | None) -> list[str]:
             "outputs were selected."
         )
     return sentences
+
+
+def _of_all(rate: Estimates, best: Interval) -> str:
+    """How many of all outputs are wrong, or of those that had a chance to be verified."""
+    known = best.low == best.high
+    if rate.covered < rate.outputs:
+        them = f"the {rate.covered:,} that had a chance to be verified"
+    elif known:
+        return f"Every output has a verdict: {best.value:.1%} of all are wrong."
+    else:
+        them = "all"
+    found = f"{best.value:.1%} of {them} are wrong"
+    if known:
+        return f"Not every output was verified. {found}."
+    return f"Not every output was verified. An estimated {found} (95 % interval: {interval(best)})."
