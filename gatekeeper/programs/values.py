@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 STDIN = Path("/dev/stdin")
+MOST_LINKS = 40  # one after the other, as Linux follows
 MOST_SEEDS = 10_000  # orders to average over: more take days, and the mean is known long before
 
 
@@ -117,11 +118,18 @@ def input_file(text: str) -> Path:
 
 
 def _descriptor(path: Path) -> int | None:
-    """The open file of this process that a path such as /dev/fd/63 names; None for other paths."""
-    if path == STDIN:
-        return 0
-    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", str(path))
-    return None if found is None else int(found[1])
+    """The open file of this process that a path names, such as /dev/fd/63 or a link to it; None for
+    other paths.
+    """
+    own = re.compile(rf"/(?:dev|proc/{os.getpid()})/fd/(\d+)")
+    for _ in range(MOST_LINKS):
+        folder = os.path.realpath(path.parent)
+        if (found := own.fullmatch(os.path.join(folder, path.name))) is not None:
+            return int(found[1])
+        if not path.is_symlink():
+            break
+        path = Path(folder, os.readlink(path))
+    return None
 
 
 def check_output(option: str, path: Path, *, source: Path | PostgresRun) -> None:
