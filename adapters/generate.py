@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from gatekeeper.adapters.openai import ALTERNATIVES, refuses_logprobs
+from gatekeeper.adapters.openai.base_url import check_client_url
 from gatekeeper.arguments import check_count, check_finite
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError, MissingDependencyError
 from gatekeeper.gate.own_loop import OwnLoop
@@ -124,9 +125,9 @@ def openai_generator(
     """
     if not (isinstance(model, str) and model):
         raise BadInputError(f"model={model!r:.80}: give the model's name at the endpoint")
-    for name, value in (("base_url", base_url), ("api_key", api_key)):
-        if not isinstance(value, str | None):
-            raise BadInputError(f"{name} is of type {type(value).__name__}: give a string, or None")
+    check_client_url(base_url)
+    if not isinstance(api_key, str | None):
+        raise BadInputError(f"api_key is of type {type(api_key).__name__}: give a string, or None")
     check_count("concurrency", concurrency)
     _check_sampling(temperature, seed)
     if max_tokens is not None:

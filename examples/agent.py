@@ -30,6 +30,7 @@ from gatekeeper import (
     Stopped,
     VerificationGate,
 )
+from gatekeeper.adapters.openai.base_url import check_client_url
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.bundled import TASKS
 from gatekeeper.errors import MissingDependencyError
@@ -132,6 +133,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def work(args: argparse.Namespace) -> int:
+    check_client_url(args.base_url)
     if args.base_url and not args.model:
         raise BadInputError(
             f"--base-url {args.base_url} needs --model, the name of one of its models"

@@ -17,6 +17,7 @@ from gatekeeper.wording import choose
 
 __all__ = [
     "as_path",
+    "check_base_url",
     "check_beta",
     "check_choice",
     "check_count",
@@ -25,10 +26,8 @@ __all__ = [
     "check_positive",
     "check_printable",
     "check_seconds",
-    "is_base_url",
     "is_key",
     "is_number",
-    "shown_url",
 ]
 
 MOST_SECONDS = 1e9  # for which a lock can wait
@@ -173,26 +172,40 @@ def check_printable(name: str, value: object) -> str:
     return value
 
 
-def is_base_url(value: object) -> bool:
-    """Whether it can be the base URL of an API."""
-    if not isinstance(value, str) or not value.isprintable() or " " in value:
-        return False
+def check_base_url(name: str, value: Any) -> str:
+    """Return the base URL of an API, which messages may show: it has no user and no query.
+
+    Raises
+    ------
+    BadInputError
+        It cannot be one. The message does not show it, as any part may be a password or a key.
+    """
+    if why := _why_no_base_url(value):
+        raise BadInputError(
+            f"{name} (not shown, as it may have a password or a key) {why}: give the base URL of "
+            "an API, such as http://127.0.0.1:8000/v1"
+        )
+    return str(value)
+
+
+def _why_no_base_url(value: object) -> str:
+    """Empty if it can be the base URL of an API."""
+    if not isinstance(value, str):
+        return "is not a text"
+    if not value.isprintable() or " " in value:
+        return "has a space or a character that cannot be shown"
     try:
         url = urlsplit(value)
-        return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:  # brackets, or a port that is no number
-        return False
-
-
-def shown_url(value: object) -> str:
-    """A URL that cannot be used, in a message; not one that may have a password or a key.
-
-    Where these begin and end is unknown, as it may be they that make the URL unusable.
-    """
-    text = repr(value)
-    if "@" in text or "?" in text:
-        return "… (not shown, as it may have a password or a key)"
-    return text[:200]
+        port = url.port
+    except ValueError:
+        return "has a host or a port that cannot be read"
+    if url.scheme not in ("http", "https"):
+        return "does not begin with http:// or https://"
+    if "@" in url.netloc:
+        return "has a user or a password, and keys have their own setting"
+    if not url.hostname or port == 0:
+        return "has no host or the port 0"
+    return "has a query or a fragment" if url.query or url.fragment else ""
 
 
 def is_key(value: object) -> bool:

@@ -20,6 +20,7 @@ from evalplus.sanitize import sanitize
 from gatekeeper.adapters.evalplus.samples import Dataset
 from gatekeeper.adapters.harness.generation import ARRAYS
 from gatekeeper.adapters.openai import ALTERNATIVES, REFUSALS, generations_of
+from gatekeeper.adapters.openai.base_url import check_client_url
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field, read_jsonl
 from gatekeeper.types import MASKED, FloatArray, Generation
@@ -111,8 +112,10 @@ def codegen(
     Raises
     ------
     BadInputError
-        For a file with bad lines, and if the endpoint does not answer or gives no output.
+        For a file with bad lines, for a URL that no endpoint has, and if the endpoint does not
+        answer or gives no output.
     """
+    check_client_url(base_url)
     there = _count(path)
     with contextlib.redirect_stdout(sys.stderr):  # it prints a greeting
         decoder = GatedDecoder(

@@ -16,6 +16,7 @@ from lm_eval.models.openai_completions import LocalChatCompletion, LocalCompleti
 from requests import HTTPError, RequestException, get
 
 from gatekeeper.adapters.openai import ALTERNATIVES, REFUSALS, generations_of
+from gatekeeper.arguments import check_base_url
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
 
@@ -47,6 +48,7 @@ class _Gated:
 
     def generate_until(self, requests: Any, disable_tqdm: bool = False) -> list[str]:
         """Raises BadInputError if the endpoint does not answer, before each request fails."""
+        check_base_url("base_url", self.base_url)
         try:
             get(self.base_url, timeout=PATIENCE, verify=False)
         except (RequestException, ValueError) as error:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Literal, get_args
-from urllib.parse import urlsplit
 
 from gatekeeper.arguments import (
+    check_base_url,
     check_choice,
     check_flag,
     check_seconds,
-    is_base_url,
     is_key,
-    shown_url,
 )
 from gatekeeper.errors import BadInputError
 
@@ -23,8 +20,6 @@ Wait = Literal["background", "verdict"]
 OnFailed = Literal["return", "block"]
 WAITS: tuple[Wait, ...] = get_args(Wait)
 ON_FAILED: tuple[OnFailed, ...] = get_args(OnFailed)
-
-_has_user = re.compile("[^/?#]*//[^/?#]*@").match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,18 +61,7 @@ class GatewaySettings:
     traced: bool = False
 
     def __post_init__(self) -> None:
-        # First, as every other message shows the URL.
-        if _has_user(str(self.upstream)):
-            raise BadInputError(
-                "upstream=…, not shown: give the URL without a user and a password, as callers' "
-                "keys are forwarded; --upstream-key-env names one for all"
-            )
-        url = urlsplit(self.upstream) if is_base_url(self.upstream) else None
-        if url is None or url.query or url.fragment:
-            raise BadInputError(
-                f"upstream={shown_url(self.upstream)}: give the base URL of an API, such as "
-                "http://127.0.0.1:8000/v1"
-            )
+        check_base_url("upstream", self.upstream)
         for name, choices in (("wait", WAITS), ("on_failed", ON_FAILED)):
             check_choice(name, getattr(self, name), choices)
         for name in ("upstream_key", "own_key"):

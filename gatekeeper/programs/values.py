@@ -16,7 +16,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
-from gatekeeper.arguments import is_base_url, is_key, shown_url
+from gatekeeper.arguments import check_base_url, is_key
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import is_endless
 from gatekeeper.log.place import PostgresRun, is_address
@@ -53,11 +53,10 @@ def named_file(text: str) -> Path:
 
 def base_url(text: str) -> str:
     """The base URL of an API."""
-    if not is_base_url(text):
-        raise argparse.ArgumentTypeError(
-            f"{shown_url(text)}: give the base URL of an API, such as http://127.0.0.1:8000/v1"
-        )
-    return text
+    try:
+        return check_base_url("the URL", text)
+    except BadInputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def key_of(variable: str) -> str | None:

@@ -336,7 +336,7 @@ def test_a_second_model_agrees_or_not(
         (["--max-tokens", "0"], "--max-tokens '0'"),
         (
             ["--generator", "openai", "--model", "x", "--base-url", "nowhere"],
-            "--base-url 'nowhere': give the base URL",
+            "--base-url: the URL (not shown",
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

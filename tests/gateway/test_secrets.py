@@ -23,6 +23,8 @@ from running_gateway import running_gateway
 from scripted_upstream import CUT, Request, ScriptedUpstream, completion, event_stream, reply
 
 from gatekeeper import BadInputError
+from gatekeeper.adapters.generate import openai_generator
+from gatekeeper.adapters.openai.base_url import check_client_url
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.page.access import Access
 from gatekeeper.programs.values import base_url
@@ -30,6 +32,7 @@ from gatekeeper.telemetry.opentelemetry import OpenTelemetry
 from gatekeeper.types import Generation, Outcome, Verdict
 
 CHAT = "/v1/chat/completions"
+USERS = ("@api.example/v1", "@[/v1", "@api.example:x", "@ /v1?a=b")  # after a password in a URL
 BODIES: dict[str, dict[str, Any]] = {
     CHAT: {"model": "m", "messages": [{"role": "user", "content": "q"}]},
     "/v1/completions": {"model": "m", "prompt": "q"},
@@ -376,27 +379,38 @@ def test_a_request_as_to_a_proxy_goes_to_the_upstream() -> None:
             assert upstream.requests[-1].path == f"{CHAT}?a=%2F"
 
 
-@pytest.mark.parametrize("rest", ["@api.example/v1", "@[/v1", "@api.example:x", "@ /v1?a=b"])
-@pytest.mark.parametrize("scheme", ["https", "ftp"])
-def test_an_upstream_with_a_password_in_its_url_is_refused(scheme: str, rest: str) -> None:
-    """Callers see the URL in errors, and so does who reads the message."""
-    with pytest.raises(BadInputError, match="without a user and a password") as error:
-        GatewaySettings(upstream=f"{scheme}://user:{KEY}{rest}")
-    assert KEY not in str(error.value)
-
-
 @pytest.mark.parametrize(
-    "url", ["http://u:{}/@h/v1", "http://u:{}#@h/v1", "u:{}@h", "http:/u:{}@h"]
+    "url",
+    [
+        *(f"{s}://user:{{}}{rest}" for s in ("https", "ftp") for rest in USERS),
+        *("http://u:{}/@h/v1", "http://u:{}#@h/v1", "u:{}@h", "http:/u:{}@h", "http://{}@h/v1"),
+        *("http://h:{}/v1", "http://h:{}", "h:{}/v1", "{}", "http://[{}", "http://h {}"),
+        *("https://api.example/v1?key={}", "https://api.example/v1#{}"),
+    ],
 )
-@pytest.mark.parametrize("read", [lambda url: GatewaySettings(upstream=url), base_url])
-def test_an_unusable_url_is_not_shown_with_a_password(url: str, read: Callable[[str], Any]) -> None:
-    with pytest.raises((BadInputError, ArgumentTypeError), match="give the ") as error:
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda url: GatewaySettings(upstream=url),
+        base_url,
+        check_client_url,
+        lambda url: openai_generator("m", base_url=url),
+    ],
+    ids=["gateway", "commands", "clients", "generator"],
+)
+def test_a_url_with_a_password_or_a_key_is_refused_and_not_shown(
+    url: str, read: Callable[[str], Any]
+) -> None:
+    """Callers see the URL in errors, and so does who reads the message."""
+    with pytest.raises((BadInputError, ArgumentTypeError), match="give the base URL") as error:
         read(url.format(KEY))
     assert KEY not in str(error.value)
 
 
-def test_an_upstream_with_a_query_is_refused_and_not_shown() -> None:
-    """Its query may be a key, and a path cannot follow it."""
-    with pytest.raises(BadInputError, match="give the base URL") as error:
-        GatewaySettings(upstream=f"https://api.example/v1?key={KEY}")
+def test_the_url_of_the_environment_is_checked_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that is given none has that one, and messages show it."""
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://user:{KEY}@127.0.0.1:9/v1")
+    with pytest.raises(BadInputError, match=r"^OPENAI_BASE_URL .* has a user or a pass") as error:
+        openai_generator("m")
     assert KEY not in str(error.value)
+    openai_generator("m", base_url="http://127.0.0.1:9/v1")

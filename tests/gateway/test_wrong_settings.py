@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from gatekeeper.listening import listening_sockets
 from gatekeeper.testing import ScriptedVerifier
 
 URL = "http://127.0.0.1:8000/v1"
+NOT_SHOWN = "(not shown, as it may have a password or a key)"
 CHAT = "/v1/chat/completions"
 ASKED = {"model": "m", "messages": []}
 
@@ -25,9 +27,6 @@ ASKED = {"model": "m", "messages": []}
 @pytest.mark.parametrize(
     ("setting", "values", "hint"),
     [
-        ("upstream", [None, 5, "", "h", "ftp://h", "http://[", "http://h:x"], "the base URL of an"),
-        ("upstream", ["http://h:99999", "http://h:0", "http://h h", "http://h/\n"], "the base URL"),
-        ("upstream", ["http://h/#x"], "the base URL of an API"),
         ("wait", [None, "", "verdicts"], "choose one of background, verdict"),
         ("grace", [None, "5", -1, float("nan"), float("inf"), True], "a number of seconds"),
         ("traced", [None, "no", 1], "True or False"),
@@ -39,6 +38,24 @@ def test_a_setting_that_cannot_be_used(setting: str, values: list[Any], hint: st
             GatewaySettings(**{"upstream": URL} | {setting: value})
         assert str(raised.value).startswith(f"{setting}={value!r}: ")
         assert hint in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ([None, 5], "is not a text"),
+        (["", "h", "ftp://h", "localhost:8000"], "does not begin with http:// or https://"),
+        (["http://[", "http://h:x", "http://h:99999"], "has a host or a port that cannot be read"),
+        (["http://h:0", "http://"], "has no host or the port 0"),
+        (["http://h h", "http://h/\n"], "has a space or a character that cannot be shown"),
+        (["http://u@h", "http://u:p@h", "http://:p@h"], "has a user or a password, and keys have"),
+        (["http://h/#x", "http://h/v1?x"], "has a query or a fragment"),
+    ],
+)
+def test_a_url_that_no_api_has(values: list[Any], why: str) -> None:
+    for value in values:
+        with pytest.raises(BadInputError, match=f"^upstream {re.escape(NOT_SHOWN)} {why}.*: give "):
+            GatewaySettings(upstream=value)
 
 
 @pytest.mark.parametrize("setting", ["own_key", "upstream_key"])
