@@ -26,9 +26,9 @@ INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens
 
 
 def recognises(response: Any) -> bool:
-    """Whether the response is a Message, or a list that begins with a stream's first event."""
+    """Whether the response is a Message, or a list with a stream's first event."""
     if isinstance(response, list):
-        return bool(response) and attribute(response[0], "type") == "message_start"
+        return any(attribute(event, "type") == "message_start" for event in response)
     return attribute(response, "type") == "message" and has(response, "stop_reason")
 
 
@@ -60,7 +60,8 @@ def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
 
 def _assembled(events: list[Any]) -> dict[str, Any]:
     """The message that the events of a stream make."""
-    begun = field(events[0], "message")
+    first = next(event for event in events if field(event, "type") == "message_start")
+    begun = field(first, "message")
     usage = field(begun, "usage")
     counts = {name: field(usage, name) for name in (*INPUT, "output_tokens")}
     text, stop_reason = "", None

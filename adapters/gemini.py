@@ -33,10 +33,10 @@ __all__ = ["ends", "read", "recognises"]
 
 
 def recognises(response: Any) -> bool:
-    """Whether the response has candidates, or feedback on a prompt that was blocked; or a list of
-    such.
+    """Whether the response, or one of a list, has candidates, or feedback on a prompt that was
+    blocked.
     """
-    chunks = response[:2] if isinstance(response, list) else [response]
+    chunks = response if isinstance(response, list) else [response]
     return any(
         isinstance(attribute(chunk, "candidates"), list)
         or attribute(chunk, "promptFeedback") is not None

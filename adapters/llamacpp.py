@@ -30,10 +30,12 @@ __all__ = ["ends", "read", "recognises"]
 
 
 def recognises(response: Any) -> bool:
-    """Whether the response, or the first of a list, has a text `content` and the field `stop`."""
-    first = response[0] if isinstance(response, list) and response else response
-    stopped = attribute(first, "stop")
-    return isinstance(stopped, bool) and isinstance(attribute(first, "content"), str)
+    """Whether the response, or one of a list, has a text `content` and the field `stop`."""
+    chunks = response if isinstance(response, list) else [response]
+    return any(
+        isinstance(attribute(chunk, "stop"), bool) and isinstance(attribute(chunk, "content"), str)
+        for chunk in chunks
+    )
 
 
 def ends(chunk: Any) -> dict[int, bool]:

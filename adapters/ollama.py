@@ -26,11 +26,13 @@ __all__ = ["ends", "read", "recognises"]
 
 
 def recognises(response: Any) -> bool:
-    """Whether the response, or the first of a list, has `done` and a text or a message."""
-    first = response[0] if isinstance(response, list) and response else response
-    if not isinstance(attribute(first, "done"), bool):
-        return False
-    return any(attribute(first, name) is not None for name in ("response", "message"))
+    """Whether the response, or one of a list, has `done` and a text or a message."""
+    chunks = response if isinstance(response, list) else [response]
+    return any(
+        isinstance(attribute(chunk, "done"), bool)
+        and any(attribute(chunk, name) is not None for name in ("response", "message"))
+        for chunk in chunks
+    )
 
 
 def ends(chunk: Any) -> dict[int, bool]:

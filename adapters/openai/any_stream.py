@@ -1,4 +1,8 @@
-"""A stream of any provider: chunks of OpenAI's shape are read at once, others at the end."""
+"""A stream of any provider: chunks of OpenAI's shape are read at once, others at the end.
+
+The first chunk that has the shape of a provider decides whose stream it is: chunks before it, such
+as those with a usage alone, may have none.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,13 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from gatekeeper.adapters.fields import fields
-from gatekeeper.adapters.openai.stream import StreamReader
+from gatekeeper.adapters.openai.stream import StreamReader, is_chunk
 from gatekeeper.adapters.positions import Scope
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.providers import PROVIDERS
 from gatekeeper.types import Generation
 
 __all__ = ["AnyStream"]
-
-FIRST = 2  # chunks after which a provider must have been recognised
 
 
 class AnyStream:
@@ -105,20 +106,17 @@ class AnyStream:
         self._ended.update(index for index, is_last in ends.items() if is_last)
 
     def _find_reader(self, chunk: Any) -> bool:
-        """Whether the chunks so far are those of another provider than OpenAI."""
-        known = fields(chunk)
-        if isinstance(known.get("choices"), list) or "response." in str(known.get("type")):
+        """Whether the stream is another provider's than OpenAI, as this chunk shows."""
+        if is_chunk(chunk):
             self._known = True
             self._read_as_openai()
             return False
         for provider in PROVIDERS.values():
             if provider.streams:
                 module = import_module(provider.reader)
-                if module.recognises(self._chunks):
+                if module.recognises([chunk]):
                     self._other = module
                     return True
-        if len(self._chunks) >= FIRST:
-            self._read_as_openai()
         return False
 
     def _read_as_openai(self) -> None:

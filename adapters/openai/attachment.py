@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import GateResult, Undecided, UndecidedState
 
-__all__ = ["Attachment", "Result", "attach", "attached", "results_of"]
+__all__ = ["Attachment", "Result", "attach", "attached", "holders", "results_of"]
 
 Result = GateResult | Undecided
 
@@ -45,6 +45,11 @@ def attached(thing: object) -> dict[str, Attachment]:
     return found if isinstance(found, dict) else {}
 
 
+def holders(thing: object) -> tuple[object, object]:
+    """The object, and the stream inside a helper of the package, `.stream()`; None without one."""
+    return thing, getattr(thing, "_raw_stream", None)
+
+
 def results_of(gate: object, response: object) -> list[Result]:
     """The gate's results of a response, a raw response, a stream or a parsing error.
 
@@ -54,7 +59,7 @@ def results_of(gate: object, response: object) -> list[Result]:
         If `response` did not pass through this gate.
     """
     others = False
-    for thing in (response, getattr(response, "_raw_stream", None)):  # of the package's `.stream()`
+    for thing in holders(response):
         if attachment := attached(thing).get(_key_of(gate)):
             return list(attachment.results)
         others = others or bool(attached(thing))

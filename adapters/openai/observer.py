@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from gatekeeper.adapters.fields import field as get
 from gatekeeper.adapters.openai.any_stream import AnyStream
-from gatekeeper.adapters.openai.attachment import Attachment, Result, attach, attached
+from gatekeeper.adapters.openai.attachment import Attachment, Result, attach, attached, holders
 from gatekeeper.adapters.openai.call_settings import CallSettings
 from gatekeeper.adapters.openai.reader import generations_of
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
@@ -262,7 +262,7 @@ def observe_stream(
     BadInputError
         If `stream` passes through a gate already, is a whole response, or is not iterable.
     """
-    if attached(stream):
+    if any(map(attached, holders(stream))):
         raise BadInputError("stream passes through a gate already: iterate over it as it is")
     observer = ResponseObserver(gate, settings, strict)
     if hasattr(stream, "__aiter__"):
@@ -278,6 +278,6 @@ def observe_stream(
     if not isinstance(stream, Iterable) or isinstance(stream, str | bytes | Mapping):
         raise BadInputError(
             f"stream={stream!r:.80}: give an iterable of chunks, or an async one (of an async "
-            "client: await the call first)"
+            "client: await the call first; of a context manager: enter it first)"
         )
     return ObservedStream(stream, observer)

@@ -8,7 +8,7 @@ from gatekeeper.adapters.fields import field
 from gatekeeper.adapters.openai.chat import chat_generations
 from gatekeeper.adapters.openai.completions import completion_generations
 from gatekeeper.adapters.openai.responses import response_generation
-from gatekeeper.adapters.openai.stream import StreamReader
+from gatekeeper.adapters.openai.stream import StreamReader, is_chunk
 from gatekeeper.adapters.positions import Scope, check_scope
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.providers import attribute
@@ -20,10 +20,7 @@ __all__ = ["generation_of", "generations_of", "read", "recognises"]
 def recognises(response: Any) -> bool:
     """Whether the response is of one of the three APIs, or the list of one stream's chunks."""
     if isinstance(response, list):
-        first = response[0] if response else None
-        kind = attribute(first, "type")
-        is_event = isinstance(kind, str) and kind.startswith("response.")
-        return is_event or attribute(first, "choices") is not None
+        return any(map(is_chunk, response))
     return attribute(response, "choices") is not None or attribute(response, "output") is not None
 
 

@@ -18,12 +18,26 @@ from gatekeeper.arguments import check_flag
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
 
-__all__ = ["LAST_EVENTS", "StreamReader"]
+__all__ = ["LAST_EVENTS", "StreamReader", "is_chunk"]
 
 
 TEXTS = ("content", "refusal", "reasoning", "reasoning_content")
 LISTS = ("tokens", "token_logprobs", "top_logprobs")  # of text completions
 LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
+
+
+def is_chunk(value: Any) -> bool:
+    """Whether a value has the shape of a chunk or an event of a stream."""
+    known = fields(value)
+    kind = str(known.get("type"))
+    return isinstance(known.get("choices"), list) or "response." in kind or _is_helpers(known)
+
+
+def _is_helpers(known: Mapping[str, Any]) -> bool:
+    """Whether it is an event of the package's `chat.completions.stream()` that has a chunk; its
+    other events repeat what the chunks have.
+    """
+    return known.get("type") == "chunk" and known.get("chunk") is not None
 
 
 @dataclass(slots=True)
@@ -61,9 +75,10 @@ class _Choice:
 class StreamReader:
     """Collects the chunks of a stream and reads them as one response.
 
-    Chunks may be objects or dicts; they are not changed, and their objects are not kept. A chunk
-    may lack choices, a delta or log-probabilities. An interrupted stream has `finish_reason`
-    None; one that lost token entries has a `token_coverage` below 1 if the stream has a usage.
+    Chunks may be objects or dicts, or the events of the helper `chat.completions.stream()`; they
+    are not changed, and their objects are not kept. A chunk may lack choices, a delta or log-
+    probabilities. An interrupted stream has `finish_reason` None; one that lost token entries has a
+    `token_coverage` below 1 if the stream has a usage.
 
     Parameters
     ----------
@@ -114,7 +129,9 @@ class StreamReader:
             if self._add_common(chunk):
                 return
             known = fields(chunk)
-            if isinstance(known.get("type"), str):
+            if _is_helpers(known):
+                self.add(known["chunk"])
+            elif isinstance(known.get("type"), str):
                 self._add_event(known)
             elif isinstance(known.get("choices"), list):
                 self._add_chunk(known)

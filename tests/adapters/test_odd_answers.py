@@ -56,6 +56,39 @@ def test_an_odd_chunk_does_not_break_the_callers_stream(odd: Any) -> None:
     observed([candidate(0, "a"), odd, candidate(0, "b", "STOP")])
 
 
+CHUNKS = {
+    "chat": [
+        {"choices": [{"index": 0, "delta": {"content": "ab"}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    ],
+    "response": [
+        {"type": "response.output_text.delta", "delta": "ab"},
+        {"type": "response.completed", "response": {"status": "completed", "output": []}},
+    ],
+    "gemini": [candidate(0, "a"), candidate(0, "b", "STOP")],
+    "llamacpp": [llama(0, "a", stop=False), llama(0, "b", stop=True)],
+    "ollama": [{"done": False, "response": "a"}, {"done": True, "response": "b"}],
+    "anthropic": [
+        {"type": "message_start", "message": {"id": "m", "usage": {}}},
+        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "ab"}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        {"type": "message_stop"},
+    ],
+}
+
+
+@pytest.mark.parametrize("name", CHUNKS)
+@pytest.mark.parametrize("odd", [{"usageMetadata": {"promptTokenCount": 3}}, {"type": "ping"}])
+def test_a_stream_may_begin_with_chunks_that_have_no_shape(name: str, odd: Any) -> None:
+    """Such as those with a usage alone, however many."""
+    for count in (1, 2, 5):
+        (result,) = observed([odd] * count + CHUNKS[name])
+        assert isinstance(result, GateResult)
+        if name not in ("chat", "response"):  # of these, a list has chunks alone
+            (found,) = as_generations([odd] * count + CHUNKS[name], id="a")
+            assert found.text == "ab"
+
+
 @pytest.mark.parametrize(
     "chunks",
     [
