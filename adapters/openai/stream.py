@@ -76,9 +76,9 @@ class StreamReader:
     """Collects the chunks of a stream and reads them as one response.
 
     Chunks may be objects or dicts, or the events of the helper `chat.completions.stream()`; they
-    are not changed, and their objects are not kept. A chunk may lack choices, a delta or log-
-    probabilities. An interrupted stream has `finish_reason` None; one that lost token entries has a
-    `token_coverage` below 1 if the stream has a usage.
+    are not changed, and their objects are not kept. A chunk may lack choices, a delta or
+    log-probabilities. An interrupted stream has `finish_reason` None; one that lost token entries
+    has a `token_coverage` below 1 if the stream has a usage.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from gatekeeper.gateway.codings import CodingError, Decoder, codings_of, decoded
 from gatekeeper.gateway.json_edit import with_members
 from gatekeeper.gateway.logprobs import NOTHING, Requested
 from gatekeeper.gateway.metrics import Metrics
-from gatekeeper.gateway.outputs import Decided, Outputs
+from gatekeeper.gateway.outputs import Decided, Outputs, ended
 from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.stored import StoredResponses
 from gatekeeper.gateway.streamed import StreamedAnswer
@@ -121,10 +121,12 @@ class GatedCalls:
         whole = _read(body, codings_of(answer.headers), edits.answer, once=call.n == 1)
         if call.endpoint == "/responses":
             self.stored.add(whole.value, edits, self.upstream)
-        decided = await self.outputs.decide(
-            lambda: self.outputs.of_answer(whole.value, call.settings),
-            call.settings,
-            unreadable=whole.unreadable,
+        decided = await ended(
+            self.outputs.decide(
+                lambda: self.outputs.of_answer(whole.value, call.settings),
+                call.settings,
+                unreadable=whole.unreadable,
+            )
         )
         overhead = perf_counter() - begun
         if call.waits:
@@ -193,7 +195,7 @@ class GatedCalls:
         await response.prepare(request)
         async for piece in pieces_of(answer):
             await response.write(piece)
-        await self.outputs.decide(list, call.settings, unreadable=why)
+        await ended(self.outputs.decide(list, call.settings, unreadable=why))
         await response.write_eof()
         return response
 

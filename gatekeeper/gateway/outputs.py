@@ -18,7 +18,7 @@ from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.types import Generation, Undecided, UndecidedState
 
-__all__ = ["Decided", "Found", "Outputs"]
+__all__ = ["Decided", "Decision", "Found", "Outputs", "ended"]
 
 _LOG = logging.getLogger("gatekeeper")
 
@@ -32,6 +32,19 @@ class Decided:
 
     result: Result
     verification: asyncio.Task[None] | None = None
+
+
+Decision = asyncio.Task[list[Decided]]
+"""The decision on the outputs of one answer, which goes on where the caller leaves meanwhile."""
+
+
+async def ended(decision: Decision) -> list[Decided]:
+    """What has been decided. If the caller leaves meanwhile, it ends all the same, before that."""
+    try:
+        return await asyncio.shield(decision)
+    except asyncio.CancelledError:
+        await asyncio.wait([decision])
+        raise
 
 
 class Outputs:
@@ -64,14 +77,16 @@ class Outputs:
 
     # -- deciding ---------------------------------------------------------------------------------
 
-    async def decide(
+    def decide(
         self,
         read: Callable[[], Found],
         settings: CallSettings,
         *,
         unreadable: Exception | None = None,
-    ) -> list[Decided]:
+    ) -> Decision:
         """Decide on the outputs of one answer, in order, and begin to verify the selected ones.
+
+        In a task of its own, as a caller may leave between two outputs: `ended` waits for it.
 
         Parameters
         ----------
@@ -82,6 +97,11 @@ class Outputs:
         unreadable
             Why the answer cannot be read, if it cannot.
         """
+        return asyncio.create_task(self._decide_all(read, settings, unreadable))
+
+    async def _decide_all(
+        self, read: Callable[[], Found], settings: CallSettings, unreadable: Exception | None
+    ) -> list[Decided]:
         if settings.verify == "never":
             return [self._undecided(Undecided(str(settings.id), UndecidedState.SKIPPED))]
         if unreadable is not None:

@@ -5,7 +5,6 @@ That is before the last frame, with which a client stops reading.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from gatekeeper.gateway.answer_edit import Edits, object_of
 from gatekeeper.gateway.calls import Call
 from gatekeeper.gateway.codings import CodingError
 from gatekeeper.gateway.events import TOO_LONG, Frames, is_last, read_frame
-from gatekeeper.gateway.outputs import Decided, Outputs
+from gatekeeper.gateway.outputs import Decided, Decision, Outputs, ended
 from gatekeeper.gateway.refusal import envelope
 
 __all__ = ["StreamedAnswer"]
@@ -51,7 +50,7 @@ class StreamedAnswer:
         self._reader = StreamReader(scope=call.settings.scope)
         self._response: Any = None  # as noted last
         self._ended = False  # the frames that follow have nothing of an output
-        self._decision: asyncio.Task[list[Decided]] | None = None
+        self._decision: Decision | None = None
 
     async def add(self, piece: bytes) -> None:
         """Send the frames that are complete with the next piece of the body."""
@@ -117,16 +116,12 @@ class StreamedAnswer:
         return comment + last
 
     async def _decide(self) -> list[Decided]:
-        """Decide on the outputs, unless that has begun: the gate takes each id once.
-
-        It goes on where the caller leaves meanwhile, and `leave` waits for it.
-        """
+        """Decide on the outputs, unless that has begun: the gate takes each id once."""
         if self._decision is None:
             settings, reader = self._call.settings, self._reader
-            decision = self._outputs.decide(
+            self._decision = self._outputs.decide(
                 lambda: self._outputs.of_stream(reader, settings),
                 settings,
                 unreadable=CodingError(TOO_LONG) if self._frames.given_up else None,
             )
-            self._decision = asyncio.create_task(decision)
-        return await asyncio.shield(self._decision)
+        return await ended(self._decision)

@@ -142,6 +142,38 @@ def test_a_caller_that_leaves_before_the_last_frame(n: int) -> None:
         until(lambda: nothing_reserved(gateway) and gateway.gate.status().seen == 3 - n)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_caller_that_leaves_between_two_decisions(
+    stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All outputs of the answer are decided on, each once, and verified."""
+    choices = [completion("7")["choices"][0] | {"index": i} for i in range(3)]
+    whole = reply(json.dumps(completion("7") | {"choices": choices}).encode())
+    frames = [frame("7", "stop").replace(b'"index": 0', b'"index": %d' % i) for i in range(3)]
+    streamed = event_stream(*frames, b"data: [DONE]\n\n")
+    with (
+        ScriptedUpstream(lambda request: streamed if stream else [whole]) as upstream,
+        running_gateway(upstream.url) as gateway,
+    ):
+        left = threading.Event()
+        decide = gateway.gate.adecide
+
+        async def slow(*args: Any, **how: Any) -> Any:
+            decided = await decide(*args, **how)
+            caller.leave()
+            await asyncio.sleep(0.1)  # in which the gateway notices it
+            left.set()
+            return decided
+
+        monkeypatch.setattr(gateway.gate, "adecide", slow)
+        body = json.loads(body_of(task=TASK)) | {"n": 3, "stream": stream}
+        caller = Caller(gateway.url, json.dumps(body).encode())
+        assert left.wait(PATIENCE)
+        until(lambda: gateway.gate.status().seen == 3 and nothing_reserved(gateway))
+        status = gateway.gate.status()
+        assert (status.verified + status.warmup_verified, status.unresolved) == (3, 0)
+
+
 class Held(GoldChecker):
     """Verifies once `go` is set."""
 

@@ -191,10 +191,9 @@ def test_a_decision_goes_on_where_the_caller_leaves() -> None:
     class Slow:
         made = 0
 
-        async def decide(self, *_: Any, **__: Any) -> list[Any]:
+        def decide(self, *_: Any, **__: Any) -> asyncio.Task[list[Any]]:
             self.made += 1
-            await asyncio.sleep(0.05)
-            return []
+            return asyncio.create_task(asyncio.sleep(0.05, []))
 
     async def leaves() -> int:
         outputs: Any = Slow()
