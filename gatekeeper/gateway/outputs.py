@@ -23,6 +23,7 @@ __all__ = ["Decided", "Decision", "Found", "Outputs", "ended"]
 _LOG = logging.getLogger("gatekeeper")
 
 LOOK = 1.0  # seconds between looks at which processes share the run
+TRIED = 1 << 14  # ids of outputs that a process could not verify, which it remembers
 Found = Sequence[Generation | Undecided]
 
 
@@ -62,7 +63,8 @@ class Outputs:
         self.gate = gate
         self._metrics = metrics
         self._running: set[asyncio.Task[None]] = set()
-        self._tried: set[str] = set()  # open outputs that this process could not verify
+        # Open outputs that this process could not verify; from longer ago they are tried again.
+        self._tried: dict[str, None] = {}
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -150,10 +152,15 @@ class Outputs:
         try:
             decided.result = result = await verification
             if result.outcome is None or result.outcome.error is None:
-                self._tried.add(result.id)
+                self._note_tried(result.id)
         except Exception as error:  # of the gate or its log; the output stays open
-            self._tried.add(decided.result.id)
+            self._note_tried(decided.result.id)
             _LOG.error("output %r: no verdict: %s", decided.result.id, error)
+
+    def _note_tried(self, id_: str) -> None:
+        self._tried[id_] = None
+        if len(self._tried) > TRIED:
+            del self._tried[next(iter(self._tried))]
 
     async def verdicts(self, decided: Sequence[Decided]) -> None:
         """Wait for the verdicts. Verification continues if the caller stops waiting."""
@@ -167,12 +174,11 @@ class Outputs:
         An output whose task is lost releases its reservation.
         """
         pending = {output.id: output for output in await asyncio.to_thread(self.gate.pending)}
-        self._tried &= pending.keys()
-        for id_ in pending.keys() - self._tried:
+        for id_ in [id_ for id_ in pending if id_ not in self._tried]:
             task = await tasks.of_output(id_)
             if task is None:
                 self.gate.report_outcome(id_, "infra_error")
-                self._tried.add(id_)
+                self._note_tried(id_)
                 continue
             result, verification = await self.gate.adecide(pending[id_], task)
             if verification is not None:

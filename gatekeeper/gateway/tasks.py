@@ -60,7 +60,6 @@ class Tasks:
         self._sent: OrderedDict[str, Task] = OrderedDict()
         self._size = 0
         self._has_left = False
-        self._hidden: set[str] = set()  # ids that have left, and that could be taken for another
 
     def __len__(self) -> int:
         return len(self._of_file) + len(self._sent)
@@ -79,8 +78,6 @@ class Tasks:
             if (task := self._sent.get(id_)) is not None:
                 self._sent.move_to_end(id_)
                 return task
-            if id_ in self._hidden:
-                break
         where = "" if self._store is not None else " since the gateway started"
         if self._has_left:
             where += (
@@ -98,10 +95,16 @@ class Tasks:
         Raises
         ------
         BadInputError
-            As `checked`; and with a store for a task of the file, which other processes have.
+            As `checked`; for a new id that a header, which is decoded, could not name; and with a
+            store for a task of the file, which other processes have.
         LogError
             If the store cannot be reached.
         """
+        if id_ not in self._of_file and unquote(id_) != id_:
+            raise BadInputError(
+                f"id={id_!r:.80} looks percent-encoded, so that a header with it would name "
+                f"{unquote(id_)!r:.80}: give the task an id without %XX"
+            )
         task = self.checked(id_, data)
         if self._store is not None:
             if id_ in self._of_file:
@@ -120,13 +123,10 @@ class Tasks:
         before = self._sent.pop(id_, None)
         self._size += _size(task) - _size(before)
         self._sent[id_] = task
-        self._hidden.discard(id_)
         while self._size > ROOM and len(self._sent) > 1:
-            left, other = self._sent.popitem(last=False)
+            _, other = self._sent.popitem(last=False)
             self._size -= _size(other)
             self._has_left = True
-            if unquote(left) != left:
-                self._hidden.add(left)
         return before is None
 
     async def fetch(self, *names: str) -> None:
