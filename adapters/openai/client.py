@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from types import NoneType
 from typing import Any
+from urllib.parse import urlsplit
 
 from openai import APIResponse, APIStatusError, AsyncAPIResponse, AsyncOpenAI, OpenAI
 
@@ -26,7 +26,7 @@ from gatekeeper.adapters.openai.call_settings import (
     outputs_requested,
     settings_of,
 )
-from gatekeeper.adapters.openai.logprobs import PARAMETERS, refuses_logprobs
+from gatekeeper.adapters.openai.logprobs import PARAMETERS, endpoint_of, refuses_logprobs
 from gatekeeper.adapters.openai.observer import ResponseObserver
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
@@ -52,13 +52,11 @@ class _ClientGate:
     refusing: set[tuple[Any, str, str]] = field(default_factory=set)  # server, endpoint, model
 
     def exchange(self, client: Any, options: Any, *, stream: bool) -> _Exchange | None:
-        """None for a request that generates no output."""
-        path = options.url.partition("?")[0]
-        if options.method.lower() != "post" or path not in PARAMETERS:
+        """None for a request that generates no output. Raises BadInputError as `_check_body`."""
+        if options.method.lower() != "post" or (endpoint := _endpoint(options.url)) is None:
             return None
-        if not isinstance(options.json_data, (dict, Mapping, NoneType)):  # dict first: quicker
-            return None
-        return _Exchange(self, client, options, path, stream=stream)
+        _check_body(options, endpoint)
+        return _Exchange(self, client, options, endpoint, stream=stream)
 
     def refused(self, exchange: _Exchange) -> bool:
         """Whether this server has refused log-probabilities for this endpoint and model."""
@@ -70,6 +68,32 @@ class _ClientGate:
         if added and path == "/completions" and self.return_tokens_as_token_ids:
             added["return_tokens_as_token_ids"] = True
         return {name: value for name, value in added.items() if body.get(name) != value}
+
+
+def _endpoint(url: str) -> str | None:
+    """The endpoint of a request's URL, which may be a path with or without a first slash."""
+    return url if url in PARAMETERS else endpoint_of(f"/{urlsplit(url).path}")
+
+
+def _check_body(options: Any, endpoint: str) -> None:
+    """Raise BadInputError for a body without settings to read and parameters to add."""
+    bare = getattr(options, "content", None)
+    body = options.json_data if bare is None else bare
+    if not (bare is None and isinstance(body, (dict, Mapping, type(None)))):  # dict first: quicker
+        raise BadInputError(
+            f"a body of type {type(body).__name__} for {endpoint} would bypass the gate: give a "
+            "dict, body={...}, or use the client that is not wrapped"
+        )
+
+
+def _check_websocket(options: Any) -> None:
+    """Raise BadInputError for a connection whose outputs the gate would not see."""
+    url = urlsplit(options.url)
+    if url.scheme in ("ws", "wss") and endpoint_of(url.path) is not None:
+        raise BadInputError(
+            "a WebSocket of the Responses API would bypass the gate: use responses.create or "
+            "responses.stream, or connect with the client that is not wrapped"
+        )
 
 
 class _Exchange:
@@ -87,7 +111,8 @@ class _Exchange:
         self._n = outputs_requested(sent)
         self._client, self._path, self._model = client, path, str(sent.get("model"))
         self._attachment = Attachment()
-        self._found: list[Generation | Undecided] | Exception | None = None  # in the answer
+        self._found: list[Generation | Undecided] | None = None  # in the answer
+        self._http: Any = None  # the response of the HTTP client
         self._parsed: Any = None  # the answer as the caller gets it
         self._decided = False
         try:
@@ -96,6 +121,7 @@ class _Exchange:
             settings = CallSettings()
             observer = ResponseObserver(gating.gate, settings, gating.strict)
             self._settle(observer.undecided(UndecidedState.GATE_ERROR, "", error))
+            observer.check()
         if settings.verify == "never":
             self._settle(Undecided("", UndecidedState.SKIPPED))
         self._observer = ResponseObserver(gating.gate, settings, gating.strict, self._attachment)
@@ -105,12 +131,17 @@ class _Exchange:
     @property
     def server(self) -> tuple[Any, str, str]:
         """The key of a refusal. Computed on demand: the URL is slow to build and to hash."""
-        return self._client.base_url, self._path, self._model
+        return self._client.base_url, self._options.url, self._model
 
     def _settle(self, result: Undecided) -> None:
         """Record why this request gets no decision."""
         self._attachment.results = (result,)
         self._decided = True
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether its outputs are still to be found."""
+        return self._found is None and not self._decided
 
     def options(self) -> Any:
         """The request's options, with the added parameters and without the gate's settings."""
@@ -137,17 +168,23 @@ class _Exchange:
 
     def expect(self, response: Any) -> None:
         """Let `process_data` find this exchange by the response of the HTTP client."""
+        self._http = response
         if not self._stream:
             response.extensions[_EXCHANGE] = self
 
     def read(self, answer: Any) -> None:
-        """Find the outputs, in the JSON of the answer or, without it, in the parsed objects."""
-        if answer is None or self._found is not None or self._decided:
-            return
-        try:
+        """Find the outputs in the JSON of the answer."""
+        if self._is_open:
             self._found = self._observer.outputs_of(answer)
-        except Exception as error:  # if strict: `decide` raises it, after any parsing of the answer
-            self._found = error
+
+    def _read_body(self, parsed: Any) -> None:
+        """Find the outputs where `process_data` did not: in the body's JSON or, without it, in what
+        the body was parsed into.
+        """
+        if self._is_open:
+            with suppress(Exception):
+                parsed = self._http.json()
+            self.read(parsed)
 
     def _attach(self, thing: object) -> None:
         attach(thing, self._gating.gate, self._attachment)
@@ -159,8 +196,8 @@ class _Exchange:
             asynchronous = hasattr(parsed, "__aiter__")
             chunks = self._observer.achunks if asynchronous else self._observer.chunks
             parsed._iterator = chunks(parsed._iterator, self._n)
-        else:
-            self.read(parsed)
+        elif not self._stream:
+            self._read_body(parsed)
         self._parsed = parsed
         if callable(self._options.post_parser):
             try:
@@ -176,31 +213,37 @@ class _Exchange:
         if response is self._parsed:
             return
         self._attach(response)
+        if self._stream:
+            return
         if isinstance(response, AsyncAPIResponse):
-            response.parse = self._aparse_of(response.parse)  # type: ignore[method-assign]
+            response.read = self._aread_of(response.read)  # type: ignore[method-assign]
         elif isinstance(response, APIResponse):
-            response.parse = self._parse_of(response.parse)  # type: ignore[method-assign]
-        elif not self._stream:
+            response.read = self._read_of(response.read)  # type: ignore[method-assign]
+        elif hasattr(response, "parse"):
             with suppress(Exception):  # of `parse()` helpers: the caller's own `parse` raises it
                 response.parse()
+        elif response.is_stream_consumed:  # of the HTTP client
+            self._read_body(response)
 
-    def _parse_of(self, parse: Callable[..., Any]) -> Callable[..., Any]:
-        def parse_and_decide(*, to: Any = None) -> Any:
-            try:
-                return parse(to=to)
-            finally:
-                self.decide()
+    # `parse`, `json` and `text` of a streaming response call its `read`.
 
-        return parse_and_decide
+    def _read_of(self, read: Callable[..., Any]) -> Callable[..., Any]:
+        def read_and_decide() -> Any:
+            body = read()
+            self._read_body(body)
+            self.decide()
+            return body
 
-    def _aparse_of(self, parse: Callable[..., Any]) -> Callable[..., Any]:
-        async def parse_and_decide(*, to: Any = None) -> Any:
-            try:
-                return await parse(to=to)
-            finally:
-                await self.adecide()
+        return read_and_decide
 
-        return parse_and_decide
+    def _aread_of(self, read: Callable[..., Any]) -> Callable[..., Any]:
+        async def read_and_decide() -> Any:
+            body = await read()
+            self._read_body(body)
+            await self.adecide()
+            return body
+
+        return read_and_decide
 
     def decide(self) -> None:
         if (outputs := self._undecided_outputs()) is not None:
@@ -215,8 +258,6 @@ class _Exchange:
         if self._found is None or self._decided:
             return None
         self._decided = True
-        if isinstance(self._found, Exception):
-            raise self._found
         return self._found
 
 
@@ -271,10 +312,18 @@ def _gated(kind: Any) -> Any:
     """The gated subclass of a client's class. A mixin would have another object layout."""
     make_request = _async_request if issubclass(kind, AsyncOpenAI) else _request
 
-    def copy(self: Any, **changes: Any) -> Any:
-        copied = kind.copy(self, **changes)
-        copied._gating = self._gating
-        return copied
+    def gated(copy: Callable[..., Any]) -> Callable[..., Any]:
+        def gated_copy(self: Any, **changes: Any) -> Any:
+            copied = copy(self, **changes)
+            copied._gating = self._gating
+            return copied
+
+        return gated_copy
+
+    def prepare_options(self: Any, options: Any) -> Any:
+        """Of WebSockets, too, which are not opened by `request`."""
+        _check_websocket(options)
+        return kind._prepare_options(self, options)
 
     def process_response(self: Any, *, options: Any, response: Any, **rest: Any) -> Any:
         if isinstance(options.post_parser, _Exchange):
@@ -295,8 +344,9 @@ def _gated(kind: Any) -> Any:
         "request": make_request(kind),
         "_process_response": process_response,
         "_process_response_data": process_data,
-        "copy": copy,
-        "with_options": copy,
+        "_prepare_options": prepare_options,
+        "copy": gated(kind.copy),
+        "with_options": gated(kind.with_options),
         "__module__": __name__,
         "__doc__": f"{kind.__name__} behind a gate: made by `gate.wrap`.",
     }

@@ -7,8 +7,10 @@ from typing import Any
 
 __all__ = [
     "ALTERNATIVES",
+    "ENDPOINTS",
     "PARAMETERS",
     "REFUSALS",
+    "endpoint_of",
     "for_chat",
     "is_refusal",
     "refuses_logprobs",
@@ -64,3 +66,15 @@ PARAMETERS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "/responses": _for_responses,
 }
 """By endpoint: the function from a request's body to the parameters that the signals need."""
+
+ENDPOINTS = tuple(PARAMETERS)
+"""The ends of the paths of requests for outputs; the first that fits counts."""
+
+
+def endpoint_of(path: str) -> str | None:
+    """The endpoint that a path ends with; None for one that generates no outputs."""
+    path = path.rstrip("/")
+    for endpoint in ENDPOINTS:
+        if path.endswith(endpoint):
+            return endpoint
+    return None

@@ -60,22 +60,34 @@ def _numbered(outputs: list[Any]) -> list[tuple[Any, str]]:
 
 @dataclass(slots=True)
 class ResponseObserver:
-    """Reads one answer, lets the gate decide on its outputs, and keeps the results."""
+    """Reads one answer, lets the gate decide on its outputs, and keeps the results.
+
+    An error about one output does not keep the gate from the others: if strict, the first is raised
+    when all have their results.
+    """
 
     gate: VerificationGate
     settings: CallSettings
     strict: bool = False
     attachment: Attachment = field(default_factory=Attachment)
+    _first_error: Exception | None = field(default=None, init=False)
 
     def decide(self, outputs: list[Generation | Undecided]) -> None:
         self.attachment.results = tuple(
             [self._decide(output, s) for output, s in _numbered(outputs)]
         )
+        self.check()
 
     async def adecide(self, outputs: list[Generation | Undecided]) -> None:
         self.attachment.results = tuple(
             [await self._adecide(output, s) for output, s in _numbered(outputs)]
         )
+        self.check()
+
+    def check(self) -> None:
+        """Raise the first error so far, if strict."""
+        if self.strict and self._first_error is not None:
+            raise self._first_error
 
     def _decide(self, output: Generation | Undecided, suffix: str) -> Result:
         if isinstance(output, Undecided):
@@ -107,14 +119,14 @@ class ResponseObserver:
         return self.settings.verify == "always"
 
     def _failed(self, id_: str, error: Exception) -> Result:
-        if isinstance(error, VerifierUnavailableError) and not self.strict:
+        if isinstance(error, VerifierUnavailableError):
+            self._first_error = self._first_error or error
             return error.result
         return self.undecided(UndecidedState.GATE_ERROR, id_, error)
 
     def undecided(self, state: UndecidedState, id_: object, error: Exception) -> Undecided:
-        """A named state in place of the error. Raises the error if strict."""
-        if self.strict:
-            raise error
+        """A named state in place of the error, which `check` raises if strict."""
+        self._first_error = self._first_error or error
         name = id_ if isinstance(id_, str) else ""
         kind = next(c for c in type(error).__mro__ if not c.__name__.startswith("_"))
         text = f"{kind.__name__}: {error}"

@@ -15,12 +15,12 @@ from urllib.parse import unquote
 
 from aiohttp import hdrs, web
 
+from gatekeeper.adapters.openai.logprobs import endpoint_of
 from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gateway import results
 from gatekeeper.gateway.answer_edit import object_of
 from gatekeeper.gateway.callers import OWN_PATH, Handler, drop, taken
 from gatekeeper.gateway.calls import TASK_HEADER, check_unread, read_call
-from gatekeeper.gateway.logprobs import endpoint_of
 from gatekeeper.gateway.metrics import CONTENT_TYPE, Metrics
 from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.route import Route

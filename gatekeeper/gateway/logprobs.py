@@ -12,15 +12,12 @@ from collections.abc import Mapping
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeGuard
 
-from gatekeeper.adapters.openai.logprobs import ALTERNATIVES, PARAMETERS
+from gatekeeper.adapters.openai.logprobs import ALTERNATIVES, ENDPOINTS, PARAMETERS
 from gatekeeper.gateway.answer_edit import NO_EDITS, Edits
 from gatekeeper.gateway.entries import likely_span, read_logprobs
 from gatekeeper.gateway.json_edit import EACH, Edit, Paths, first_items
 
-__all__ = ["ENDPOINTS", "NOTHING", "Requested", "endpoint_of", "requested"]
-
-ENDPOINTS = tuple(PARAMETERS)
-"""The ends of the paths that are gated; the first that fits counts."""
+__all__ = ["NOTHING", "Requested", "requested"]
 
 NEEDED = "message.output_text.logprobs"
 
@@ -38,15 +35,6 @@ class Requested(NamedTuple):
 
 
 NOTHING = Requested({}, NO_EDITS, NO_EDITS)
-
-
-def endpoint_of(path: str) -> str | None:
-    """The endpoint that a path ends with; None for one that is not gated."""
-    path = path.rstrip("/")
-    for endpoint in ENDPOINTS:
-        if path.endswith(endpoint):
-            return endpoint
-    return None
 
 
 def requested(endpoint: str, body: Mapping[str, Any]) -> Requested:

@@ -139,13 +139,17 @@ def test_several_outputs(client: OpenAI, gate: VerificationGate) -> None:
     assert [r.id for r in gate.results_of(named)] == ["mine/0", "mine/1"]
 
 
+@pytest.mark.parametrize(
+    "hooks", [["_process_response_data"], ["_process_response_data", "_process_response"]]
+)
 def test_objects_say_the_same_as_their_json(
-    client: OpenAI, gate: VerificationGate, monkeypatch: pytest.MonkeyPatch
+    client: OpenAI, gate: VerificationGate, monkeypatch: pytest.MonkeyPatch, hooks: list[str]
 ) -> None:
-    """Of a version of the package that no longer shows the JSON, the objects are read."""
+    """Of a version of the package that shows less, the body or the objects are read."""
     wrapped = gate.wrap(client)
     of_json = gate.result_of(chat_call(wrapped, "same"))
-    monkeypatch.delattr(type(wrapped), "_process_response_data")
+    for hook in hooks:
+        monkeypatch.delattr(type(wrapped), hook)
     of_objects = gate.result_of(chat_call(wrapped, "same", extra_body={"gatekeeper": {"id": "b"}}))
     assert not isinstance(of_json, Undecided)
     assert not isinstance(of_objects, Undecided)

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gatekeeper.adapters.openai.logprobs import ENDPOINTS
 from gatekeeper.adapters.openai.reader import generations_of
 from gatekeeper.adapters.positions import Scope
 from gatekeeper.errors import BadInputError
@@ -17,7 +18,6 @@ from gatekeeper.gateway.answer_edit import NO_EDITS, Edits, object_of
 from gatekeeper.gateway.calls import Call, read_call
 from gatekeeper.gateway.entries import likely_span
 from gatekeeper.gateway.json_edit import EACH, edited, with_members
-from gatekeeper.gateway.logprobs import ENDPOINTS
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
 
