@@ -222,7 +222,7 @@ class _Exchange:
         elif hasattr(response, "parse"):
             with suppress(Exception):  # of `parse()` helpers: the caller's own `parse` raises it
                 response.parse()
-        elif response.is_stream_consumed:  # of the HTTP client
+        elif getattr(response, "is_stream_consumed", False):  # of the HTTP client
             self._read_body(response)
 
     # `parse`, `json` and `text` of a streaming response call its `read`.
@@ -272,8 +272,8 @@ def wrap(
     Raises
     ------
     BadInputError
-        If it is no client, such as a resource of one; if it is wrapped already, or another tool has
-        replaced a part of it.
+        If it is no client, such as a resource of one, or one that its `copy` cannot copy; if it is
+        wrapped already, or another tool has replaced a part of it.
     """
     if not isinstance(client, OpenAI | AsyncOpenAI):
         raise BadInputError(
@@ -289,7 +289,12 @@ def wrap(
             "or would bypass the gate: wrap the client first, then pass the copy to the tool"
         )
     kind: Any = type(client)
-    wrapped: Any = client.copy()
+    try:
+        wrapped: Any = client.copy()
+    except TypeError as error:  # of a class with parameters of its own
+        raise BadInputError(
+            f"a client of type {kind.__name__} cannot be copied: its copy() raises {error}"
+        ) from error
     wrapped.__class__ = _gated(kind)
     wrapped._gating = _ClientGate(gate, strict, return_tokens_as_token_ids)
     return wrapped

@@ -174,6 +174,15 @@ def test_an_error_about_one_output_does_not_hide_the_others(
 # -- copies --------------------------------------------------------------------------------------
 
 
+def test_a_client_that_cannot_be_copied(server: Server, gate: VerificationGate) -> None:
+    class Tenant(OpenAI):
+        def __init__(self, tenant: str) -> None:
+            super().__init__(base_url=server.url, api_key=tenant)
+
+    with Tenant("k") as client, pytest.raises(BadInputError, match="Tenant cannot be copied: its"):
+        gate.wrap(client)
+
+
 def test_copies_by_a_class_of_the_callers_own(server: Server, gate: VerificationGate) -> None:
     """Its `with_options` is called, and gives a client behind the gate."""
 
