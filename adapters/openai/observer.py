@@ -8,8 +8,16 @@ of the answer or of the gate, becomes a named state of the result; it is raised 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
@@ -24,7 +32,7 @@ from gatekeeper.adapters.openai.reader import generations_of
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.io.providers import readers
-from gatekeeper.types import Generation, Undecided, UndecidedState
+from gatekeeper.types import GateResult, Generation, Undecided, UndecidedState
 
 __all__ = ["AsyncObservedStream", "ObservedStream", "ResponseObserver", "observe_stream", "own_id"]
 
@@ -79,9 +87,22 @@ class ResponseObserver:
         self.check()
 
     async def adecide(self, outputs: list[Generation | Undecided]) -> None:
-        self.attachment.results = tuple(
-            [await self._adecide(output, s) for output, s in _numbered(outputs)]
-        )
+        """`decide` for asyncio, with all decisions before the first verification: a caller that is
+        cancelled while it waits for a verdict leaves no output undecided.
+        """
+        results: list[Result] = []
+        selected: list[tuple[int, Coroutine[Any, Any, GateResult]]] = []
+        with ExitStack() as ending:
+            for i, (output, suffix) in enumerate(_numbered(outputs)):
+                result, verification = await self._abegin(output, suffix)
+                results.append(result)
+                if verification is not None:
+                    ending.callback(verification.close)  # releases what is reserved for it
+                    selected.append((i, verification))
+            self.attachment.results = tuple(results)
+            for i, verification in selected:
+                results[i] = await self._verified(results[i].id, verification)
+                self.attachment.results = tuple(results)
         self.check()
 
     def check(self) -> None:
@@ -99,14 +120,23 @@ class ResponseObserver:
         except Exception as error:
             return self._failed(id_, error)
 
-    async def _adecide(self, output: Generation | Undecided, suffix: str) -> Result:
+    async def _abegin(
+        self, output: Generation | Undecided, suffix: str
+    ) -> tuple[Result, Coroutine[Any, Any, GateResult] | None]:
+        """The decision, and the verification of a selected output, which has not begun."""
         if isinstance(output, Undecided):
-            return output
+            return output, None
         id_ = output.id
         try:
             id_ = self._id(output, suffix)
             task, force = self.settings.task, self._force
-            return await self.gate.amaybe_verify(output, task, id=id_, force=force)
+            return await self.gate.adecide(output, task, id=id_, force=force)
+        except Exception as error:
+            return self._failed(id_, error), None
+
+    async def _verified(self, id_: str, verification: Coroutine[Any, Any, GateResult]) -> Result:
+        try:
+            return await verification
         except Exception as error:
             return self._failed(id_, error)
 

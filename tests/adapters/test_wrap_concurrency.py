@@ -213,6 +213,45 @@ def test_a_client_on_trio(server: Server) -> None:
         assert results[prompt].outcome.verdict is Verdict.PASSED
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_caller_that_is_cancelled_while_it_waits_for_a_verdict(
+    server: Server, stream: bool
+) -> None:
+    """All outputs of its answer are decided on, each once, and nothing stays reserved."""
+
+    class Held:
+        def __init__(self) -> None:
+            self.begun = asyncio.Event()
+
+        async def averify(self, generation: Any, task: Any) -> Any:
+            self.begun.set()
+            await asyncio.sleep(PATIENCE)
+
+    async def run() -> None:
+        verifier, answers = Held(), []
+        async with new_client(server, "AsyncOpenAI") as client:
+            with make_gate(verifier) as gate, gate.task(id="mine"):
+
+                async def call() -> None:
+                    answers.append(await chat_call(gate.wrap(client), "c", n=3, stream=stream))
+                    [chunk async for chunk in answers[0]]
+
+                calling = asyncio.create_task(call())
+                await verifier.begun.wait()
+                calling.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await calling
+                status = gate.status()
+                assert (status.seen, status.held, status.warmup_held) == (3, 0.0, 0.0)
+                assert all(gate.find(f"mine/{i}") is not None for i in range(3))
+                for answer in answers:
+                    assert [result.id for result in gate.results_of(answer)] == [
+                        f"mine/{i}" for i in range(3)
+                    ]
+
+    asyncio.run(run())
+
+
 def test_threads_share_a_wrapped_client(client: OpenAI) -> None:
     """Each thread has its own `gate.task`."""
     checker = Checker()
