@@ -70,6 +70,7 @@ class SQLiteLog:
         given = as_path("log", path)
         self.path = Path(os.path.realpath(given))  # one lock, whatever link leads to the file
         self._lock: BaseFileLock | None = None
+        self._n = 0  # of the last event, for a log that is written
         self._indexed = read_only  # a reader creates no index: it reads all events
         self._db = self._open(given, read_only=read_only)
         self.file = identity(self.path)
@@ -129,6 +130,7 @@ class SQLiteLog:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._migrate(steps)
+            self._n = self._last()
         self._name, self._wal = str(self.path), f"{self.path}-wal"
         self._wal_file = identity(self._wal)
         self._size = look(self._name)[1]
@@ -185,8 +187,11 @@ class SQLiteLog:
 
     def append(self, events: Iterable[Event]) -> None:
         now = time.time()
-        rows = [(now, *row) for row in encoded(events, str(self.path))]
-        self._write("INSERT INTO events (at, kind, id, data) VALUES (?, ?, ?, ?)", rows)
+        new = encoded(events, str(self.path))
+        # With their numbers: of two gates that write one file, one has the other's number.
+        rows = [(seq, now, *row) for seq, row in enumerate(new, self._n + 1)]
+        self._write("INSERT INTO events (seq, at, kind, id, data) VALUES (?, ?, ?, ?, ?)", rows)
+        self._n += len(rows)
 
     def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:
@@ -199,6 +204,8 @@ class SQLiteLog:
                     self._db.executemany(statement, rows)
         except sqlite3.Error as e:
             why = why_not(e, self.path)
+            if isinstance(e, sqlite3.IntegrityError):
+                why = f"another gate writes to it, too (was {self.path.name}.lock removed?)"
             raise LogError(
                 f"log {str(self.path)!r} cannot be written: {why}. What it holds is intact; fix "
                 "the cause and open it again to continue"

@@ -495,6 +495,21 @@ def test_one_gate_at_a_time(tmp_path: Path) -> None:
         assert gate.status().seen == 1
 
 
+def test_a_second_gate_beside_a_removed_lock_stops_one_of_the_two(tmp_path: Path) -> None:
+    """Nothing is decided twice, and the log can be continued."""
+    path = tmp_path / "run.db"
+    with open_gate(path) as first:
+        first.maybe_verify(stream()[0])
+        (tmp_path / "run.db.lock").unlink()
+        with open_gate(path) as second:
+            second.maybe_verify(stream()[1])
+            with pytest.raises(LogError, match=r"another gate .* \(was run\.db\.lock removed\?\)"):
+                first.maybe_verify(stream()[1])
+            second.maybe_verify(stream()[2])
+    with open_gate(path) as gate:
+        assert gate.status().seen == 3
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
