@@ -1,4 +1,4 @@
-"""Numbers and their nouns in sentences."""
+"""Numbers and their nouns in sentences, and exceptions in words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ __all__ = [
     "all_of",
     "choose",
     "counted",
+    "described",
     "minus",
     "nearest",
     "number_of",
@@ -65,3 +66,12 @@ def choose(word: object, known: Iterable[str]) -> str:
     known = list(known)
     near = nearest(word, known)
     return f"choose one of {', '.join(known)}" + (f" ({near})" if near else "")
+
+
+def described(error: BaseException) -> str:
+    """An exception's class and text; some of other packages fail to make their text."""
+    try:
+        text = str(error)
+    except Exception as e:
+        text = f"its text cannot be made ({type(e).__name__})"
+    return f"{type(error).__name__}: {text}"

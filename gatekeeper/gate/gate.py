@@ -334,6 +334,11 @@ class VerificationGate(ClientMethods, LoopMethods):
         """Wait for running verifications, then close the verifier and the log.
 
         In the child of a fork it does nothing: what is open belongs to the parent.
+
+        Raises
+        ------
+        BadInputError
+            Where the verifier calls it in a thread of the gate's own: it would wait for itself.
         """
         if self._life.has_forked():
             return

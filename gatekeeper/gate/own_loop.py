@@ -10,7 +10,7 @@ import concurrent.futures
 import weakref
 from collections.abc import Coroutine
 from contextlib import suppress
-from threading import Event, RLock, Thread
+from threading import Event, RLock, Thread, current_thread
 from typing import Any, TypeVar
 
 __all__ = ["OwnLoop"]
@@ -40,6 +40,10 @@ class OwnLoop:
         except BaseException:
             future.cancel()
             raise
+
+    def runs_here(self) -> bool:
+        """Whether this is the loop's thread."""
+        return self._thread is current_thread()
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         ended = Event()

@@ -12,6 +12,7 @@ from gatekeeper.gate import VerificationGate
 from gatekeeper.io.tasks import Task
 from gatekeeper.protocols import Verifier
 from gatekeeper.types import GateResult, Generation, Outcome, Verdict
+from gatekeeper.wording import described
 
 __all__ = [
     "BLOCK",
@@ -171,7 +172,7 @@ def check_the_rest(
         try:
             outcome = verifier.verify(gate.output(task["id"]), task)
         except Exception as e:
-            outcome = Outcome(Verdict.INFRA_ERROR, detail=f"{type(e).__name__}: {e}")
+            outcome = Outcome(Verdict.INFRA_ERROR, detail=described(e))
         gate.report_outcome(task["id"], outcome)
         on_progress(1)
 

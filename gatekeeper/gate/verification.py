@@ -10,12 +10,13 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from threading import Condition, get_ident
 from typing import Literal, get_args
 
-from gatekeeper.errors import BadInputError, VerifierUnavailableError
+from gatekeeper.errors import BadInputError, GatekeeperError, VerifierUnavailableError
 from gatekeeper.gate.lifecycle import Lifecycle
 from gatekeeper.gate.new_output import NewOutput
 from gatekeeper.gate.own_loop import OwnLoop
@@ -23,6 +24,7 @@ from gatekeeper.io.responses import as_generation
 from gatekeeper.log.fold import Output
 from gatekeeper.protocols import AsyncVerifier, Verifier
 from gatekeeper.types import GateResult, Generation, Outcome, Verdict
+from gatekeeper.wording import described
 
 __all__ = ["ON_UNAVAILABLE", "OnUnavailable", "Verification"]
 
@@ -57,7 +59,10 @@ class Verification:
     ) -> None:
         self._verifier, self._life = verifier, life
         self._raises = on_unavailable == "raise"
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper")
+        self._pool_threads = threads = set[int]()  # not by `self`, which they would keep alive
+        self._pool = ThreadPoolExecutor(
+            workers, "gatekeeper", initializer=lambda: threads.add(get_ident())
+        )
         self._loop = OwnLoop()
         self._ended = Condition()  # of a verification; its lock is one that a signal handler has
         self._threads: list[int] = []  # those that verify now
@@ -77,16 +82,14 @@ class Verification:
         generation, start = self._life.generation_of(output), time.perf_counter()
         try:
             if isinstance(self._verifier, Verifier):
-                outcome = self._verifier.verify(generation, task)
-            else:
-                assert isinstance(self._verifier, AsyncVerifier)
-                outcome = self._loop.run(_awaited(self._verifier, generation, task))
+                return _checked(self._verifier.verify(generation, task), start)
+            assert isinstance(self._verifier, AsyncVerifier)
+            return self._loop.run(_awaited(self._verifier, generation, task, start))
         except Exception as e:
-            outcome = _unavailable(e, task)
+            return _unavailable(e, task, start)
         except BaseException:
             self._life.release(output, "interrupted")
             raise
-        return _checked(outcome, start)
 
     async def arun(self, output: Output, task: object) -> None:
         """Verify on this event loop; in a thread, where the verifier has no `averify`.
@@ -99,7 +102,7 @@ class Verification:
         future = self._pool.submit(self.run, output, task)
         try:
             await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
+        except BaseException:  # also where the coroutine is closed
             if future.cancel():  # no thread had begun with it
                 self._life.release(output, "cancelled")
             raise
@@ -107,11 +110,11 @@ class Verification:
     async def _await(self, verifier: AsyncVerifier, output: Output, task: object) -> None:
         generation, start = self._life.generation_of(output), time.perf_counter()
         try:
-            outcome = await _awaited(verifier, generation, task)
+            outcome = await _awaited(verifier, generation, task, start)
         except BaseException:
             self._life.release(output, "cancelled")
             raise
-        self._life.conclude(output, _checked(outcome, start), learn=True)
+        self._life.conclude(output, outcome, learn=True)
 
     def batch(self, pairs: Iterable[tuple[object, object]]) -> list[GateResult]:
         """See `VerificationGate.verify_batch`."""
@@ -137,7 +140,7 @@ class Verification:
                 if future.cancel():
                     life.suspend(output)
                 else:
-                    future.add_done_callback(partial(self._release, output))
+                    future.add_done_callback(partial(self._conclude_late, output))
             raise
         return [a if isinstance(a, GateResult) else self.result(a) for a in answers]
 
@@ -173,6 +176,12 @@ class Verification:
         if outcome.error is None:
             self._life.conclude(output, outcome, learn=False)
 
+    def _conclude_late(self, output: Output, done: Future[Outcome]) -> None:
+        """After the batch has broken off. What the verifier raised has given the budget back."""
+        if done.exception() is None:
+            with suppress(GatekeeperError):  # the batch has raised why
+                self._release(output, done)
+
     def _collect(self, waiting: _Waiting) -> None:
         """Wait for a batch's verifications, then update the policy in stream order."""
         outputs = [output for output, _ in waiting]
@@ -204,30 +213,44 @@ class Verification:
         return result
 
     def close(self) -> None:
-        """Wait for verifications under way, but for one that a signal handler has interrupted."""
+        """Wait for verifications under way, but for one that a signal handler has interrupted.
+
+        Raises
+        ------
+        BadInputError
+            In a verification on the gate's own loop or one of its threads, which would wait for
+            itself.
+        """
         here = get_ident()
+        if self._loop.runs_here() or here in self._pool_threads:
+            raise BadInputError(
+                f"verifier={self._verifier!r:.80} closes its gate while it verifies: close the "
+                "gate where it was made"
+            )
         with self._ended:
             self._ended.wait_for(lambda: all(thread == here for thread in self._threads))
         self._pool.shutdown()
         self._loop.close()
 
 
-async def _awaited(verifier: AsyncVerifier, generation: Generation, task: object) -> Outcome:
+async def _awaited(
+    verifier: AsyncVerifier, generation: Generation, task: object, start: float
+) -> Outcome:
     try:
-        return await verifier.averify(generation, task)
+        return _checked(await verifier.averify(generation, task), start)
     except Exception as e:
-        return _unavailable(e, task)
+        return _unavailable(e, task, start)
 
 
 def _checked(outcome: object, start: float) -> Outcome:
     """What the verifier returned, with its time since `start` where it has none."""
     if not isinstance(outcome, Outcome):
-        outcome = _unavailable(TypeError(f"verifier returned {outcome!r}, not an Outcome"))
+        raise TypeError(f"verifier returned {outcome!r}, not an Outcome")
     return outcome if outcome.seconds else replace(outcome, seconds=time.perf_counter() - start)
 
 
-def _unavailable(error: Exception, task: object = ...) -> Outcome:
-    detail = f"{type(error).__name__}: {error}"
+def _unavailable(error: Exception, task: object, start: float) -> Outcome:
+    detail = described(error)
     if task is None and isinstance(error, TypeError | AttributeError):
         detail += "; no task was given"
-    return Outcome(Verdict.INFRA_ERROR, detail=detail)
+    return Outcome(Verdict.INFRA_ERROR, seconds=time.perf_counter() - start, detail=detail)

@@ -12,6 +12,7 @@ from uuid import uuid4
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
 from gatekeeper.io.responses import as_generation
 from gatekeeper.types import GateResult, Generation, Undecided, UndecidedState
+from gatekeeper.wording import described
 
 __all__ = ["Watched", "WatchedMethod", "watched"]
 
@@ -102,7 +103,7 @@ class Watched(Generic[P, R]):
         if isinstance(error, VerifierUnavailableError):
             return error.result
         id_ = getattr(value, "id", "")
-        text = f"{type(error).__name__}: {error}"
+        text = described(error)
         _LOG.warning("gatekeeper: an output of %s: no decision: %s", self.function, text)
         return Undecided(id_ if isinstance(id_, str) else "", UndecidedState.GATE_ERROR, text)
 

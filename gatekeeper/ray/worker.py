@@ -11,6 +11,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.protocols import Verifier
 from gatekeeper.types import Generation, Outcome, Verdict
 from gatekeeper.verifiers import as_verifier, make_verifier
+from gatekeeper.wording import described
 
 __all__ = ["Make", "Worker", "check_make"]
 
@@ -53,6 +54,6 @@ class Worker:
             if not isinstance(outcome, Outcome):
                 raise TypeError(f"verifier returned {outcome!r:.80}, not an Outcome")
         except Exception as e:
-            outcome = Outcome(Verdict.INFRA_ERROR, detail=f"{type(e).__name__}: {e}")
+            outcome = Outcome(Verdict.INFRA_ERROR, detail=described(e))
         # Without the time that it waited for an actor.
         return outcome if outcome.seconds else replace(outcome, seconds=time.perf_counter() - start)

@@ -82,9 +82,10 @@ class Outcome:
                 )
             object.__setattr__(self, "value", value)
         try:
-            if self.meta or type(self.meta) is not dict:
-                _to_json(dict(self.meta))
-        except (TypeError, ValueError) as e:
+            # A copy, as a log keeps it: the caller's may change before the gate stores it.
+            meta = dict(self.meta)
+            object.__setattr__(self, "meta", json.loads(_to_json(meta)) if meta else meta)
+        except (TypeError, ValueError, RecursionError) as e:
             raise BadInputError(
                 f"meta={self.meta!r:.80}: only JSON values can be kept: {e}"
             ) from None
