@@ -6,19 +6,17 @@ short lock. Verification runs between the steps, outside the lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import nan
 from threading import RLock
-from typing import Any
 
 from gatekeeper.budget import SharedLedger, Unit
 from gatekeeper.errors import BadInputError, GatekeeperError
 from gatekeeper.gate.admission import Admission, refusal
 from gatekeeper.gate.following import Following
 from gatekeeper.gate.journal import Journal
-from gatekeeper.gate.micro_batch import Future
 from gatekeeper.gate.new_output import NewOutput, OutputReader
 from gatekeeper.gate.notices import Notices
 from gatekeeper.gate.sinks import Sinks
@@ -103,30 +101,31 @@ class Lifecycle:
         self._notices.send()
         return answer
 
-    def decide_batch(self, batch: Sequence[tuple[NewOutput, Future[Answer]]]) -> None:
+    def decide_batch(self, batch: Sequence[NewOutput]) -> Sequence[Answer | Exception]:
         """Decide on outputs in order, and log all decisions in one transaction.
 
-        Each future gets its answer or the error for its output; if the log cannot be written, all
-        get that error.
+        Returns
+        -------
+        sequence
+            The answer to each, or the error for its caller; if the log cannot be written, that
+            error for all.
         """
         events: list[Event] = []
-        resolve: list[tuple[Callable[[Any], None], Answer | Exception]] = []
+        answers: list[Answer | Exception] = []
         try:
             with self._lock, self._transaction:
-                for new, future in batch:
+                for new in batch:
                     try:
                         with self._transaction:  # its own: if it breaks off, earlier ones stand
-                            answer = self._decide(new, events)
-                        resolve.append((future.set_result, answer))
+                            answers.append(self._decide(new, events))
                     except Exception as error:
-                        resolve.append((future.set_exception, error))
+                        answers.append(error)
                 self._log.append(events)
             self._log.sync()
         except Exception as error:
-            resolve = [(future.set_exception, error) for _, future in batch]
+            answers = [error] * len(batch)
         self._notices.send()
-        for call, value in resolve:
-            call(value)
+        return answers
 
     def _decide(self, new: NewOutput, events: list[Event]) -> Answer:
         """Adds what is to be logged to the events."""

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
-__all__ = ["Future", "MicroBatcher"]
+__all__ = ["MicroBatcher"]
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
-Given = TypeVar("Given", contravariant=True)
-
-
-class Future(Protocol[Given]):
-    """Receives the answer to an item, or the exception for its caller."""
-
-    def set_result(self, result: Given, /) -> None: ...
-
-    def set_exception(self, exception: BaseException, /) -> None: ...
 
 
 class MicroBatcher(Generic[Item, Answer]):
@@ -32,18 +22,18 @@ class MicroBatcher(Generic[Item, Answer]):
     Parameters
     ----------
     handle
-        Gets items, in the order in which they came, and sets the answer or an exception on the
-        future of each. Not called concurrently by one event loop.
+        Gets items, in the order in which they came; returns the answer to each, or the exception
+        for its caller. Not called concurrently by one event loop.
     undo
-        Called with an answer whose caller was cancelled before it got it. Items of callers that
-        were cancelled earlier are left out.
+        Called with an answer whose caller was cancelled before it got it, also by a signal handler
+        while the items are handled. Items of callers that were cancelled earlier are left out.
     most
         Items in a batch.
     """
 
     def __init__(
         self,
-        handle: Callable[[Sequence[tuple[Item, Future[Answer]]]], None],
+        handle: Callable[[Sequence[Item]], Sequence[Answer | Exception]],
         undo: Callable[[Answer], None],
         *,
         most: int,
@@ -55,9 +45,10 @@ class MicroBatcher(Generic[Item, Answer]):
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # trio, which has no turns: each item alone
-            alone: concurrent.futures.Future[Answer] = concurrent.futures.Future()
-            self._handle([(item, alone)])
-            return alone.result()
+            (answer,) = self._handle([item])
+            if isinstance(answer, Exception):
+                raise answer from None
+            return answer
         future: asyncio.Future[Answer] = loop.create_future()
         batch = self._batches.get(loop)
         try:
@@ -75,7 +66,7 @@ class MicroBatcher(Generic[Item, Answer]):
                 if len(batch) == self._most:
                     self._handle_batch(loop, batch)
             return await future
-        except asyncio.CancelledError:
+        except BaseException:  # cancelled, or the coroutine was closed
             if future.done() and not future.cancelled() and future.exception() is None:
                 self._undo(future.result())
             raise
@@ -86,11 +77,23 @@ class MicroBatcher(Generic[Item, Answer]):
         del self._batches[loop]
         waiting = [(item, future) for item, future in batch if not future.done()]
         try:
-            self._handle(waiting)
+            answers = self._handle([item for item, _ in waiting])
+            for (_, future), answer in zip(waiting, answers, strict=True):
+                self._give(future, answer)
         except BaseException:
             for _, future in waiting:
                 future.cancel()
             raise
+
+    def _give(self, future: asyncio.Future[Answer], answer: Answer | Exception) -> None:
+        try:
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+        except asyncio.InvalidStateError:  # cancelled by a signal handler
+            if not isinstance(answer, Exception):
+                self._undo(answer)
 
 
 _Batch = list[tuple[Item, "asyncio.Future[Answer]"]]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
 from gatekeeper import Budget, GateResult, VerificationGate
+from gatekeeper.log import Event, MemoryLog
 from gatekeeper.testing import AsyncScriptedVerifier, make_generation
 
 PATIENCE = 60.0
@@ -77,3 +79,32 @@ def test_a_closed_gate_does_not_replace_the_exception_under_way(delay: float) ->
             await task
 
     asyncio.run(main())
+
+
+def test_ctrl_c_in_the_middle_of_a_decision_frees_its_budget() -> None:
+    """asyncio.run turns it into a cancellation of all that wait, also for this decision."""
+
+    class Interrupting(MemoryLog):
+        armed = False
+
+        def append(self, events: Iterable[Event]) -> None:
+            super().append(events)
+            if self.armed:
+                self.armed = False
+                signal.raise_signal(signal.SIGINT)
+
+    log = Interrupting()
+    gate = VerificationGate(
+        "random", budget=Budget(fraction=0.2), verifier=AsyncScriptedVerifier(), log=log
+    )
+
+    async def main() -> None:
+        log.armed = True
+        await asyncio.gather(*(gate.amaybe_verify(make_generation(id_)) for id_ in "abc"))
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    status = gate.status()
+    assert (status.seen, status.warmup_held, status.verifying) == (3, 0.0, 0)
+    assert all(gate.verify_batch([(make_generation(id_), None) for id_ in "abc"]))
+    assert gate.status().warmup_spent == 3.0

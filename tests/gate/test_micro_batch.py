@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gatekeeper.gate.micro_batch import Future, MicroBatcher
+from gatekeeper.gate.micro_batch import MicroBatcher
 
 PATIENCE = 60.0
 
@@ -22,10 +22,9 @@ class Squares:
         self.undone: list[int] = []
         self.square = MicroBatcher(self._handle, self.undone.append, most=most)
 
-    def _handle(self, batch: Sequence[tuple[int, Future[int]]]) -> None:
-        self.asked.append([item for item, _ in batch])
-        for item, future in batch:
-            future.set_result(item * item)
+    def _handle(self, batch: Sequence[int]) -> list[int]:
+        self.asked.append(list(batch))
+        return [item * item for item in batch]
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
@@ -110,7 +109,7 @@ def test_an_answer_whose_caller_is_cancelled_is_undone(who: int) -> None:
 def test_an_interrupt_leaves_no_caller_waiting() -> None:
     """Ctrl-C in the middle is raised; on a loop that goes on, the others are cancelled."""
 
-    def interrupted(batch: Sequence[tuple[int, Future[int]]]) -> None:
+    def interrupted(batch: Sequence[int]) -> list[int]:
         raise KeyboardInterrupt
 
     square = MicroBatcher(interrupted, pytest.fail, most=8)
@@ -124,15 +123,49 @@ def test_an_interrupt_leaves_no_caller_waiting() -> None:
     loop.close()
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_answer_to_a_caller_cancelled_meanwhile_is_undone(fails: bool) -> None:
+    """As by asyncio's handler of Ctrl-C, which runs in the middle of anything."""
+    tasks: list[asyncio.Task[int]] = []
+    undone: list[int] = []
+
+    def handle(batch: Sequence[int]) -> list[int | Exception]:
+        tasks[1].cancel()
+        return [ValueError(item) if fails else item for item in batch]
+
+    async def main() -> None:
+        same = MicroBatcher(handle, undone.append, most=8)
+        tasks.extend(asyncio.create_task(same(i)) for i in range(3))
+        first, second, third = await asyncio.gather(*tasks, return_exceptions=True)
+        assert isinstance(second, asyncio.CancelledError)
+        assert list(map(repr, (first, third))) == (
+            ["ValueError(0)", "ValueError(2)"] if fails else ["0", "2"]
+        )
+
+    run(main())
+    assert undone == ([] if fails else [1])
+
+
+def test_an_answer_whose_caller_is_closed_is_undone() -> None:
+    """A coroutine that is thrown away before it has taken its answer."""
+    squares = Squares()
+
+    async def main() -> None:
+        first, second = asyncio.create_task(squares.square(1)), squares.square(2)
+        await asyncio.sleep(0)
+        second.send(None)  # it waits with the first
+        assert await first == 1
+        second.close()
+
+    run(main())
+    assert squares.undone == [4]
+
+
 def test_an_exception_reaches_the_caller_of_its_item_alone() -> None:
     """On an event loop, and without one; one whose caller is cancelled is not undone."""
 
-    def odd_only(batch: Sequence[tuple[int, Future[int]]]) -> None:
-        for item, future in batch:
-            if item % 2:
-                future.set_result(item)
-            else:
-                future.set_exception(ValueError(item))
+    def odd_only(batch: Sequence[int]) -> list[int | Exception]:
+        return [item if item % 2 else ValueError(item) for item in batch]
 
     odd = MicroBatcher(odd_only, pytest.fail, most=4)
 
@@ -156,10 +189,9 @@ def test_event_loops_do_not_wait_for_each_other() -> None:
     """Eight in threads of their own, at once: each caller's own answer, and no mixed ones."""
     asked: list[set[int]] = []
 
-    def handle(batch: Sequence[tuple[int, Future[int]]]) -> None:
-        asked.append({item // 1000 for item, _ in batch})
-        for item, future in batch:
-            future.set_result(item + 1)
+    def handle(batch: Sequence[int]) -> list[int]:
+        asked.append({item // 1000 for item in batch})
+        return [item + 1 for item in batch]
 
     plus_one = MicroBatcher(handle, pytest.fail, most=8)
     wrong: list[int] = []
