@@ -197,10 +197,14 @@ class VerificationGate(ClientMethods, LoopMethods):
             )
         life = self._life
         new = life.read(response, task, id=id, force=force)
-        output = life.admitted(new, life.decide(new), learn=True)
-        if isinstance(output, GateResult):
-            return output
-        self._verification.run(output, task)
+        try:
+            output = life.admitted(new, life.decide(new), learn=True)
+            if isinstance(output, GateResult):
+                return output
+            self._verification.run(output, task)
+        except BaseException:  # Ctrl-C may come at any line
+            life.abandon(new)
+            raise
         return self._verification.result(output)
 
     async def amaybe_verify(
@@ -231,7 +235,11 @@ class VerificationGate(ClientMethods, LoopMethods):
             is held until it is awaited or closed, or until a task that runs it is cancelled.
         """
         new = self._life.read(response, task, id=id, force=force)
-        output = self._life.admitted(new, await self._decide(new), learn=True)
+        try:
+            output = self._life.admitted(new, await self._decide(new), learn=True)
+        except BaseException:
+            self._life.abandon(new)
+            raise
         if isinstance(output, GateResult):
             return output, None
         rest = self._verified(output, task)

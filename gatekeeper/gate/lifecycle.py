@@ -83,7 +83,8 @@ class Lifecycle:
         self._transaction = transaction
         self._notices, self._sinks = Notices(state), sinks
         self._durations = Histogram(DURATION_BOUNDS)
-        self._verifying: set[str] = set()  # ids of outputs that this process verifies now
+        # Outputs that this process verifies now, by id, with the call that does.
+        self._verifying: dict[str, NewOutput] = {}
 
     @property
     def phase(self) -> str:
@@ -141,7 +142,7 @@ class Lifecycle:
         if not decided.decision.verify:
             return GateResult(candidate.id, candidate.signals, decided.decision)
         if self._verifies:
-            self._verifying.add(candidate.id)
+            self._verifying[candidate.id] = new
         return state.outputs[candidate.id]
 
     def admitted(self, new: NewOutput, answer: Answer, *, learn: bool) -> Output | GateResult:
@@ -159,7 +160,7 @@ class Lifecycle:
             Where the id names another output, or one that is being verified already.
         """
         if answer is None:
-            found = self._continue(new.generation, force=new.force, learn=learn)
+            found = self._continue(new, learn=learn)
             self._log.sync()
             return found
         if self._sinks or not self._verifies:
@@ -171,18 +172,19 @@ class Lifecycle:
             return answer.result()
         return answer
 
-    def _continue(self, generation: Generation, *, force: bool, learn: bool) -> Output | GateResult:
+    def _continue(self, new: NewOutput, *, learn: bool) -> Output | GateResult:
         """Go on with an output whose id is known."""
+        id_ = new.generation.id
         with self._lock, self._transaction:
-            id_ = generation.id
             output = self._state.outputs.get(id_)
             known = self._result(id_)
-            if self._generation(id_).text != generation.text:
+            decided = self._state.decided.get(id_) or self.decided(id_)
+            if decided.generation.text != new.generation.text:
                 raise self._transaction.refusal(
                     f"id={id_!r} already names another output: give each output an id of its own"
                 )
             if output is None:
-                if force and known.outcome is None:
+                if new.force and known.outcome is None:
                     raise self._transaction.refusal(
                         f"id={id_!r} was decided on and not selected; force=True comes too late: "
                         "verify it yourself and pass the verdict to report_outcome"
@@ -202,7 +204,7 @@ class Lifecycle:
                 ledger = self._state.ledger
                 is_full = ledger.group_room(ledger.groups.of(output.candidate.groups)) < 0
                 return _refused(output, refusal(ledger, is_full=is_full))
-            self._verifying.add(id_)
+            self._verifying[id_] = new
             return output
 
     def withdraw(self, answer: Answer) -> None:
@@ -210,6 +212,13 @@ class Lifecycle:
         with self._lock:
             if isinstance(answer, Output) and answer.reserved:
                 self.release(answer, "cancelled")
+
+    def abandon(self, new: NewOutput) -> None:
+        """Give back what a call has reserved that ends by an exception before it concludes."""
+        with self._lock:
+            output = self._state.outputs.get(new.generation.id)
+            if output is not None and self._verifying.get(output.candidate.id) is new:
+                self.withdraw(output)
 
     # -- verification ---------------------------------------------------------------------------
 
@@ -225,7 +234,7 @@ class Lifecycle:
     def conclude(self, output: Output, outcome: Outcome, *, learn: bool) -> None:
         """Settle an output with a verdict, or release it where the verifier could not tell."""
         with self._lock, self._transaction:
-            self._verifying.discard(output.candidate.id)
+            self._verifying.pop(output.candidate.id, None)
             if outcome.error is None:
                 self._release(output, outcome.detail, outcome)
             else:
@@ -240,13 +249,13 @@ class Lifecycle:
         """Release in an exception handler: a gate that has stopped or is closed raises nothing."""
         with suppress(GatekeeperError):
             with self._lock, self._transaction:
-                self._verifying.discard(output.candidate.id)
+                self._verifying.pop(output.candidate.id, None)
                 self._release(output, why)
             self._log.sync()
 
     def suspend(self, output: Output) -> None:
         """Note that a verification did not begin: it stays reserved until the output is back."""
-        self._verifying.discard(output.candidate.id)
+        self._verifying.pop(output.candidate.id, None)
 
     def learn(self, outputs: Iterable[Output]) -> None:
         """Update the policy with outcomes, in this order; those it has learned are left out."""
@@ -387,9 +396,6 @@ class Lifecycle:
     def _result(self, id_: str) -> GateResult:
         output = self._state.outputs.get(id_)
         return (output or Output.of(self._log.events(id_))).result()
-
-    def _generation(self, id_: str) -> Generation:
-        return (self._state.decided.get(id_) or self.decided(id_)).generation
 
 
 def _refused(output: Output, reason: Reason) -> GateResult:

@@ -141,6 +141,8 @@ class Verification:
                     life.suspend(output)
                 else:
                     future.add_done_callback(partial(self._conclude_late, output))
+            for new, _ in news[len(answers) :]:
+                life.abandon(new)
             raise
         return [a if isinstance(a, GateResult) else self.result(a) for a in answers]
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import count
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
-from gatekeeper import Budget, GateResult, VerificationGate
+import gatekeeper.gate
+from gatekeeper import Budget, GateResult, LogError, VerificationGate
 from gatekeeper.log import Event, MemoryLog
-from gatekeeper.testing import AsyncScriptedVerifier, make_generation
+from gatekeeper.testing import AsyncScriptedVerifier, ScriptedVerifier, make_generation
 
 PATIENCE = 60.0
 
@@ -108,3 +114,48 @@ def test_ctrl_c_in_the_middle_of_a_decision_frees_its_budget() -> None:
     assert (status.seen, status.warmup_held, status.verifying) == (3, 0.0, 0)
     assert all(gate.verify_batch([(make_generation(id_), None) for id_ in "abc"]))
     assert gate.status().warmup_spent == 3.0
+
+
+def test_an_interrupt_at_any_line_holds_no_output() -> None:
+    """The gate goes on, or has stopped; then another one goes on with its log."""
+    folder, line, output = str(Path(gatekeeper.gate.__file__).parent), 0, make_generation("a")
+
+    def interrupt(frame: FrameType, what: str, _: object) -> Any:
+        nonlocal line
+        if not frame.f_code.co_filename.startswith(folder):
+            return None
+        if what == "line":
+            line -= 1
+            if line == 0:
+                raise KeyboardInterrupt
+        return interrupt
+
+    ends = Counter[str]()
+    for at in count(1):
+        line, log, tracer = at, MemoryLog(), sys.gettrace()
+        gate = logged(log)
+        try:
+            sys.settrace(interrupt)
+            gate.maybe_verify(output)
+        except KeyboardInterrupt:
+            ends["interrupted"] += 1
+        finally:
+            sys.settrace(tracer)
+        try:
+            assert gate.maybe_verify(output).verified
+        except LogError:
+            ends["stopped"] += 1
+        gate.close()
+        with logged(log) as gate:
+            assert gate.maybe_verify(output).verified
+            assert (gate.status().warmup_held, gate.status().warmup_spent) == (0.0, 1.0)
+        if line > 0:
+            break
+    assert ends["interrupted"] == at - 1
+    assert 0 < ends["stopped"] < at - 1
+
+
+def logged(log: MemoryLog) -> VerificationGate:
+    return VerificationGate(
+        "random", budget=Budget(fraction=0.2), verifier=ScriptedVerifier(), log=log
+    )
