@@ -19,6 +19,7 @@ __all__ = [
 
 TRIES: tuple[Any, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 LEAVING = (ast.Return, ast.Break, ast.Continue)
+_FAILING = {"assertTrue": False, "assertFalse": True}  # with such a constant they fail
 _INNER = (ast.stmt, ast.excepthandler, ast.match_case, ast.Lambda)  # nodes that are counted alone
 
 
@@ -79,18 +80,35 @@ def decides(statement: ast.AST) -> bool:
     return any(_fails(inner) for block in blocks for inner in block)
 
 
-def _fails(statement: ast.AST) -> bool:
-    if isinstance(statement, ast.Assert):
-        return isinstance(statement.test, ast.Constant) and not statement.test.value
-    call = statement.value if isinstance(statement, ast.Expr) else statement
-    name = getattr(getattr(call, "func", None), "attr", "")
-    return asserts(call) and (isinstance(call, ast.Raise) or name == "fail")
+def _fails(part: ast.AST) -> bool:
+    """Whether a statement, or the body of a lambda, is an assertion that can only fail."""
+    if isinstance(part, ast.Assert):
+        return _constant(part.test) is False
+    call = part.value if isinstance(part, ast.Expr) else part
+    if isinstance(call, ast.Raise):
+        return asserts(call)
+    if not isinstance(call, ast.Call):
+        return False
+    name = getattr(call.func, "attr", "")
+    if name in _FAILING and call.args:
+        return _constant(call.args[0]) is _FAILING[name]
+    return name == "fail"
+
+
+def _constant(node: ast.AST) -> bool | None:
+    """Whether a constant, or `not` before one, is true; None for anything else."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inside = _constant(node.operand)
+        return None if inside is None else not inside
+    return bool(node.value) if isinstance(node, ast.Constant) else None
 
 
 def proves(node: ast.AST) -> bool:
-    """Whether a statement, or the body of a lambda, asserts something that may hold."""
+    """Whether a statement, or the body of a lambda or generator, asserts what may hold."""
     if isinstance(node, ast.Lambda):
-        return asserts_itself(node.body)
+        return asserts_itself(node.body) and not _fails(node.body)
+    if isinstance(node, ast.GeneratorExp):
+        return asserts_itself(node.elt)
     if not isinstance(node, ast.stmt) or _fails(node):
         return False
     return asserts_itself(node) or decides(node)

@@ -53,6 +53,7 @@ class HandedOver:
         self._items: dict[int, _Item] = {}
         self._opened: dict[int, Any] = {}  # objects and classes of the tests, by id
         self._frames: set[types.FrameType | None] = set()  # of functions that it got
+        self._methods: set[types.CodeType] = set()  # that it has run, of objects that it got
 
     def __bool__(self) -> bool:
         return bool(self._items)
@@ -88,12 +89,20 @@ class HandedOver:
 
     def ended(self, target: Any, made: Any) -> None:
         """The candidate has called an object of the tests, which returned."""
-        if (known := self._items.get(id(target))) is not None:
-            known.runs.append(frame := self._asserting.frame(made))
-            self._frames.add(frame)
+        known = self._items.get(id(target))
+        if known is None and type(target) is not types.MethodType:
+            return
+        frame = self._asserting.frame(made)
+        self._frames.add(frame)
+        if known is not None:
+            known.runs.append(frame)
+        elif frame is None:
+            self._methods.add(target.__func__.__code__)
 
     def left_out(self, codes: Collection[types.CodeType]) -> Iterator[str]:
         """The names of those that were not run; `codes`: the code of what came to an assertion."""
+        frames = self._asserting.frames.items()
+        codes = self._methods.union(codes, (frame.f_code for frame, came in frames if came))
         for known in [*self._items.values()]:  # a thread of the candidate may get more
             ran = any(frame is None or self._asserting.frames[frame] for frame in known.runs)
             if not ran and _within(known.codes).isdisjoint(codes):

@@ -365,3 +365,13 @@ right(
     "import asyncio\nasync def race(*made):\n    tasks = [asyncio.ensure_future(one) for one in made]\n    done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)\n    for task in rest:\n        task.cancel()\n    return done.pop().result()\n",
     "import asyncio\nfrom solution import race\n\nasync def after(seconds, value):\n    await asyncio.sleep(seconds)\n    assert value in (1, 2)\n    return value\n\ndef test_race():\n    assert asyncio.run(race(after(0.001, 1), after(9, 2))) == 1\n",
 )
+right(
+    "functions that can only fail, and are not run",
+    "class Bus:\n    def __init__(self):\n        self.heard = {}\n    def on(self, event, function):\n        self.heard[event] = function\n    def emit(self, event, *given):\n        return self.heard[event](*given)\n",
+    "import unittest\nfrom solution import Bus\n\nclass TestBus(unittest.TestCase):\n    def test_bus(self):\n        def never():\n            self.assertTrue(False, 'run')\n        def nor_this():\n            assert not 'run'\n        bus = Bus()\n        bus.on('a', lambda x: x + 1)\n        bus.on('b', lambda: self.fail('run'))\n        bus.on('c', lambda: self.assertFalse(True))\n        bus.on('d', never)\n        bus.on('e', nor_this)\n        self.assertEqual(bus.emit('a', 2), 3)\n",
+)
+right(
+    "methods that are run, and whose condition for an assertion does not hold",
+    "def name(client):\n    return client.get('/a')['name'] + str(sum(client.rows()))\nasync def later(client):\n    return await client.read('/a')\n",
+    "import asyncio\nfrom solution import later, name\n\nclass Client:\n    def __init__(self, *rows):\n        self.given = rows\n    def get(self, path, limit=None):\n        if limit is not None:\n            assert limit > 0\n        return {'name': path}\n    def rows(self):\n        for row in self.given:\n            assert row\n        return self.given\nclass Reader:\n    async def read(self, path, limit=None):\n        if limit is not None:\n            assert limit > 0\n        return path\n\ndef test_name():\n    assert name(Client()) == '/a0'\ndef test_later():\n    assert asyncio.run(later(Reader())) == '/a'\n",
+)
