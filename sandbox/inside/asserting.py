@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import contextlib
 import functools
 import types
@@ -12,16 +13,18 @@ from typing import Any
 from gatekeeper.sandbox.inside.assertions import TRIES, proves
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.kinds import is_stand_in
-from gatekeeper.sandbox.inside.nodes import FUNCTIONS, walk
+from gatekeeper.sandbox.inside.nodes import FUNCTIONS, children, walk
 from gatekeeper.sandbox.inside.places import contents, held, is_placed
 
-__all__ = ["FUNCTION_KINDS", "Asserting", "parts"]
+__all__ = ["FUNCTION_KINDS", "PLAIN", "Asserting", "parts"]
 
 _HOLDERS: dict[type, str] = {  # what holds a function -> the attribute that is the function
     types.MethodType: "__func__",
     staticmethod: "__func__",
     classmethod: "__func__",
     functools.partial: "func",
+    property: "fget",
+    functools.cached_property: "func",
     type(functools.lru_cache(len)): "__wrapped__",
 }
 FUNCTION_KINDS = {types.FunctionType, *_HOLDERS}
@@ -30,7 +33,11 @@ _FRAMES = {  # what runs the body of a function later -> the name of its frame
     types.CoroutineType: "cr_frame",
     types.AsyncGeneratorType: "ag_frame",
 }
-_PLAIN = frozenset({int, str, float, bool, bytes, bytearray, complex, type(None)})
+_NAMES = {ast.Lambda: "<lambda>", ast.GeneratorExp: "<genexpr>"}
+_FUNCTIONS = (*FUNCTIONS, *_NAMES)
+PLAIN = frozenset({int, str, float, bool, bytes, bytearray, complex, type(None)})
+
+_LISTS = frozenset({list, tuple, set, frozenset, collections.deque})
 
 
 class Asserting:
@@ -65,7 +72,9 @@ class Asserting:
                 continue
             seen.add(id(part))
             if isinstance(part, type):
-                inside = (m for kind in part.__mro__ for m in vars(kind).values())
+                inside = (m for kind in part.__mro__ for m in vars(kind).items())
+                # The tests themselves run whatever the candidate does.
+                inside = (m for name, m in inside if not name.startswith("test"))
                 todo += [m for m in inside if type(m) in FUNCTION_KINDS]
             elif type(part) is types.FunctionType:
                 if self._asserts(part.__code__, surely=surely):
@@ -73,6 +82,8 @@ class Asserting:
                 todo += _held(part)
             elif (name := _HOLDERS.get(type(part))) is not None:
                 todo.append(getattr(part, name))
+                if name == "__func__" and _is_assertion(part):
+                    yield part.__func__.__code__
             else:
                 todo += [vars(kind).get("__call__") for kind in type(part).__mro__]
 
@@ -82,13 +93,15 @@ class Asserting:
         frame = None if name is None else getattr(made, name)
         if frame is None or not self._asserts(frame.f_code, surely=True):
             return None
+        if name != "cr_frame" and _key(frame.f_code) not in self._by_itself:
+            return None  # it may give the functions that assert to others
         self.frames.setdefault(frame, False)
         return frame  # type: ignore[no-any-return]
 
     def _asserts(self, code: types.CodeType, *, surely: bool) -> bool:
         if code.co_filename not in Guard.files:
             return False
-        found = self._proving.get((code.co_name, code.co_firstlineno))
+        found = self._proving.get(_key(code))
         return found is not None and (found or not surely)
 
     @functools.cached_property
@@ -97,10 +110,20 @@ class Asserting:
 
         Each with whether that is sure: it calls no method that may be another one.
         """
-        nodes = [node for program in self._programs for node in walk(ast.parse(program))]
-        functions = [_Function(n) for n in nodes if isinstance(n, (*FUNCTIONS, ast.Lambda))]
+        functions = [*map(_Function, self._functions)]
         sure = _asserting(functions, "id")
         return {f.key: f in sure for f in _asserting(functions, "id", "attr")}
+
+    @functools.cached_property
+    def _by_itself(self) -> set[tuple[str, int]]:
+        """Those of which the functions within assert nothing, unless they call these."""
+        functions = [_Function(node, within=False) for node in self._functions]
+        return {function.key for function in _asserting(functions, "id")}
+
+    @functools.cached_property
+    def _functions(self) -> list[Any]:
+        nodes = [node for program in self._programs for node in walk(ast.parse(program))]
+        return [node for node in nodes if isinstance(node, _FUNCTIONS)]
 
 
 class _Function:
@@ -116,10 +139,10 @@ class _Function:
         What it calls.
     """
 
-    def __init__(self, node: Any) -> None:
+    def __init__(self, node: Any, *, within: bool = True) -> None:
         lines = [node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))]
-        self.key = getattr(node, "name", "<lambda>"), min(lines)
-        nodes = walk(node)
+        self.key = getattr(node, "name", _NAMES.get(type(node), "")), min(lines)
+        nodes = walk(node) if within else _own(node)
         if isinstance(node, ast.AsyncFunctionDef):  # the error of a `try` may be a cancellation
             nodes = [part for part in nodes if not isinstance(part, TRIES)]
         self.asserts = any(map(proves, nodes))
@@ -144,28 +167,52 @@ def _asserting(functions: Sequence[_Function], *kinds: str) -> set[_Function]:
         found |= more
 
 
+def _is_assertion(method: Any) -> bool:
+    """Whether a method is one of unittest, such as `self.assertEqual`."""
+    name = getattr(method, "__name__", "")
+    return name.startswith("assert") and getattr(method, "__module__", "") == "unittest.case"
+
+
+def _own(function: ast.AST) -> list[ast.AST]:
+    """The nodes of a function, without the functions within."""
+    found = [function]
+    for node in found:  # the list grows during the loop
+        found += [part for part in children(node) if not isinstance(part, _FUNCTIONS)]
+    return found
+
+
+def _key(code: types.CodeType) -> tuple[str, int]:
+    return code.co_name, code.co_firstlineno
+
+
 def parts(item: Any) -> Iterator[Any]:
     """An item, and what is in it, if it is data, at any depth; no plain values."""
+    if type(item) in PLAIN:
+        return
     todo, seen = [item], set[int]()
     while todo:
         part = todo.pop()
-        if type(part) in _PLAIN or id(part) in seen:
+        if id(part) in seen:
             continue
         seen.add(id(part))
         yield part
-        if is_stand_in(part):
-            continue
-        inside = [*(held(part) or ())]
-        if type(part) is frozenset:
-            inside += part
-        elif is_placed(part) and not hasattr(part, "dtype"):
-            inside += contents(part)
-        if not _PLAIN.issuperset(map(type, inside)):
-            todo += inside
+        kind = type(part)
+        inside: Sequence[Any] = ()
+        if kind in _LISTS:
+            inside = tuple(part)
+        elif kind is dict:
+            inside = (*part, *part.values())
+        elif not is_stand_in(part):
+            inside = tuple(held(part) or ())
+            if is_placed(part) and not hasattr(part, "dtype"):
+                inside = contents(part)
+        if not PLAIN.issuperset(map(type, inside)):
+            todo += [one for one in inside if type(one) not in PLAIN]
 
 
 def _held(function: Any) -> Iterator[Any]:
     """The functions that a function of the tests has in its closure, such as one that it wraps."""
+    yield vars(function).get("__wrapped__")
     for cell in getattr(function, "__closure__", None) or ():
         with contextlib.suppress(ValueError):  # it is empty
             if type(cell.cell_contents) in FUNCTION_KINDS:

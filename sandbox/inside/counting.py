@@ -51,14 +51,14 @@ class Count:
         For each test function that the candidate may get: whether its body ran to its end the last
         time. A decorator may call it often, but must call it.
     codes
-        The code of all that was running when one was reached.
+        The code of all that was running when one was reached, by id: its hash takes long.
     """
 
     def __init__(self, frames: dict[types.FrameType, bool] | None = None) -> None:
         self._frames = {} if frames is None else frames
         self.reached = 0
         self.bodies: dict[str, bool] = {}
-        self.codes: set[types.CodeType] = set()
+        self.codes: dict[int, types.CodeType] = {}
         self._wrapped: set[str] = set()  # those that a decorator of the candidate's gets
         self._failed: BaseException | None = None
 
@@ -66,8 +66,9 @@ class Count:
         self.reached += 1
         caller: types.FrameType | None = sys._getframe(1)
         while caller is not None:
-            self.codes.add(caller.f_code)
-            if caller.f_code.co_flags & _GENERATOR:
+            code = caller.f_code
+            self.codes[id(code)] = code
+            if code.co_flags & _GENERATOR:
                 self._came(caller)
             caller = caller.f_back
 

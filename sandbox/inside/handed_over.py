@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import types
 from collections.abc import Collection, Iterable, Iterator
+from gc import get_referents
 from typing import Any
 
-from gatekeeper.sandbox.inside.asserting import Asserting, parts
+from gatekeeper.sandbox.inside.asserting import PLAIN, Asserting, parts
 from gatekeeper.sandbox.inside.kinds import of_tests
 
 __all__ = ["HandedOver"]
 
-_OPEN = ("types", "unittest.mock")  # modules of classes whose objects have what the tests give them
+# Modules of classes whose objects have what the tests give them, as iterators of Python have it.
+_OPEN = ("types", "unittest.mock", "collections", "contextlib", "queue", "itertools")
 
 
 class _Item:
@@ -53,7 +55,7 @@ class HandedOver:
         self._items: dict[int, _Item] = {}
         self._opened: dict[int, Any] = {}  # objects and classes of the tests, by id
         self._frames: set[types.FrameType | None] = set()  # of functions that it got
-        self._methods: set[types.CodeType] = set()  # that it has run, of objects that it got
+        self._methods: dict[int, types.CodeType] = {}  # by id: run, of objects that it got
 
     def __bool__(self) -> bool:
         return bool(self._items)
@@ -76,13 +78,15 @@ class HandedOver:
             if id(part) in self._opened:
                 continue
             self._share(part)
-            if of_tests(part, self._module) or type(part).__module__ in _OPEN:
+            if of_tests(part, self._module) or type(part).__module__ in _OPEN or _lists(part):
                 self._opened[id(part)] = part
-                todo += [type(part), *parts(list(getattr(part, "__dict__", {}).values()))]
+                todo += parts(get_referents(part))
 
     def returned(self, item: Any) -> None:
         """Code of the tests gets an item from the candidate, and may run what is in it."""
-        for part in parts(item) if self._items else ():
+        if type(item) in PLAIN or not self._items:
+            return
+        for part in parts(item):
             if (known := self._items.get(id(part))) is not None:
                 known.codes = frozenset(self._asserting.codes(part, surely=True))
                 known.runs += () if known.codes else (None,)
@@ -90,27 +94,40 @@ class HandedOver:
     def ended(self, target: Any, made: Any) -> None:
         """The candidate has called an object of the tests, which returned."""
         known = self._items.get(id(target))
-        if known is None and type(target) is not types.MethodType:
+        if None in known.runs if known is not None else type(target) is not types.MethodType:
             return
         frame = self._asserting.frame(made)
         self._frames.add(frame)
         if known is not None:
             known.runs.append(frame)
         elif frame is None:
-            self._methods.add(target.__func__.__code__)
+            code = target.__func__.__code__
+            self._methods[id(code)] = code
 
     def left_out(self, codes: Collection[types.CodeType]) -> Iterator[str]:
         """The names of those that were not run; `codes`: the code of what came to an assertion."""
         frames = self._asserting.frames.items()
-        codes = self._methods.union(codes, (frame.f_code for frame, came in frames if came))
+        codes = {*codes, *self._methods.values(), *(frame.f_code for frame, came in frames if came)}
         for known in [*self._items.values()]:  # a thread of the candidate may get more
             ran = any(frame is None or self._asserting.frames[frame] for frame in known.runs)
             if not ran and _within(known.codes).isdisjoint(codes):
                 yield str(getattr(known.item, "__qualname__", type(known.item).__qualname__))
 
     def _share(self, item: Any) -> None:
-        if codes := frozenset(self._asserting.codes(item, surely=True)):
+        if (frame := self._asserting.frame(item)) is not None and frame not in self._frames:
+            self._items.setdefault(id(item), _Item(item)).runs.append(frame)
+        elif codes := frozenset(self._asserting.codes(item, surely=True)):
             self._items.setdefault(id(item), _Item(item)).codes = codes
+
+
+def _lists(item: Any) -> bool:
+    """Whether an item of Python shows others: a view of a dict, or an iterator like `map`.
+
+    A generator runs code of its own instead.
+    """
+    kind = type(item)
+    shows = kind is types.MappingProxyType or issubclass(kind, Iterator)
+    return kind.__module__ == "builtins" and shows and kind is not types.GeneratorType
 
 
 def _within(codes: Iterable[types.CodeType]) -> set[types.CodeType]:

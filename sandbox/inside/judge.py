@@ -285,7 +285,8 @@ def judge(
             raise AssertionError(_NEVER) if peer.answered else _NotHereError(_NEVER)
         if not peer.evidence:
             raise AssertionError(_NOTHING)
-        for function in (*peer.handed_over.left_out(count.codes), *peer.wrappers.left_out()):
+        came = count.codes.values()
+        for function in (*peer.handed_over.left_out(came), *peer.wrappers.left_out()):
             raise _NotHereError(f"{function}: it asserts, and the candidate left it out")
         send(b"P", "")
         send(b"D", "")

@@ -261,7 +261,8 @@ class JudgePeer(Peer):
         kept = operation in WRITES and is_private(arguments[0])
         if kept and not self.guard.attaches(operation, target, *arguments):
             return None
-        self.handed_over.returned((*arguments, *keywords.values()))
+        for item in (*arguments, *keywords.values()):
+            self.handed_over.returned(item)
         if operation != "call":
             return operations[operation](target, *arguments, **keywords)
         try:

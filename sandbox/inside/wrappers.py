@@ -74,6 +74,8 @@ class Wrappers:
         What follows the first may be called only sometimes, such as a handler of errors. A method
         that returns its own object, as `add(step).add(step)` does, made no wrapper.
         """
+        if not is_stand_in(found) and not callable(found):
+            return
         called = [inside for item in given if (inside := _functions(item))]
         if not called or any(_are_one(found, item) for item in called[0]):
             return

@@ -12,7 +12,7 @@ right, left_out = UNRUN_CHECKS.right, UNRUN_CHECKS.left_out
 
 # --- in lists, in objects, as attributes ---
 
-TEST = "import functools, types, unittest\nfrom dataclasses import dataclass\nfrom unittest.mock import Mock\nfrom solution import f, run\n\ndef same(n):\n    assert f(n) == n * n\ndef make(n):\n    def again():\n        same(n)\n    return again\n@dataclass\nclass Job:\n    n: int\n    work: object\nclass Fake:\n    def work(self, n):\n        assert f(n) == n * n\n\ndef test_f():\n    assert f(0) == 0\n    {call}\n"
+TEST = "import contextlib, functools, queue, types, unittest\nfrom dataclasses import dataclass\nfrom unittest.mock import Mock\nfrom solution import f, run\n\ndef same(n):\n    assert f(n) == n * n\ndef make(n):\n    def again():\n        same(n)\n    return again\n@dataclass\nclass Job:\n    n: int\n    work: object\nclass Fake:\n    def work(self, n):\n        assert f(n) == n * n\nclass Slots:\n    __slots__ = ('work',)\n    def __init__(self, work):\n        self.work = work\nclass Seen:\n    @property\n    def seen(self):\n        assert f(3) == 9\n@contextlib.contextmanager\ndef around(n):\n    yield\n    assert f(n) == n * n\n\ndef test_f():\n    assert f(0) == 0\n    {call}\n"
 ALL = "def run(given):\n    return [one() for one in given]\n"
 NONE = "def run(given, *a):\n    return [None] * 3\n"
 FIRST = "def run(given):\n    return [given[0]() for one in given]\n"
@@ -36,6 +36,15 @@ for name, lie, honest, call in (
     ("an argument alone", NONE, "def run(given, n):\n    given(n)\n", "run(same, 3)"),
     ("an attribute that the tests set", "class Button:\n    def press(self):\n        pass\ndef run():\n    return Button()\n", "class Button:\n    def press(self):\n        self.work(3)\ndef run():\n    return Button()\n", "button = run()\n    button.work = same\n    button.press()"),
     ("an object that runs it", "class Task:\n    def __init__(self, work):\n        pass\n    def run(self, n):\n        pass\nrun = Task\n", "class Task:\n    def __init__(self, work):\n        self.run = work\nrun = Task\n", "run(same).run(3)"),
+    ("a mapping", NONE, "def run(given):\n    return given['a']()\n", "run(types.MappingProxyType({'a': make(3)}))"),
+    ("an iterator", NONE, ALL, "run(iter([make(3)]))"),
+    ("an iterator that runs it", NONE, "def run(given):\n    return [*given]\n", "run(map(same, [3]))"),
+    ("a generator expression", NONE, "def run(given):\n    return [*given]\n", "run(same(n) for n in [3])"),
+    ("slots", NONE, WORKS, "run(Slots(same))"),
+    ("a property", NONE, "def run(given):\n    return given.seen\n", "run(Seen())"),
+    ("a context manager", NONE, "def run(given):\n    with given:\n        pass\n", "run(around(3))"),
+    ("a queue", NONE, "def run(given):\n    return given.get()()\n", "tasks = queue.Queue()\n    tasks.put(make(3))\n    run(tasks)"),
+    ("an assertion itself", NONE, "def run(given):\n    return given()\n", "run(functools.partial(unittest.TestCase().assertEqual, f(3), 9))"),
     ("a generator", NONE, "def run(given):\n    return [*given]\n", "def rows():\n        assert f(3) == 9\n        yield 3\n    run(rows())"),
     ("a wrapper of a list, and later calls", "def run(given):\n    return lambda n: n or given[0](n)\n", "def run(given):\n    return lambda n: given[0](n)\n", "verify = run([same])\n    verify(0)\n    verify(3)"),
     ("a wrapper of a list, and other arguments", "def run(given):\n    return lambda n: given[0](0)\n", "def run(given):\n    return lambda n: given[0](n)\n", "verify = run([same])\n    verify(0)\n    verify(3)"),
@@ -374,4 +383,15 @@ right(
     "methods that are run, and whose condition for an assertion does not hold",
     "def name(client):\n    return client.get('/a')['name'] + str(sum(client.rows()))\nasync def later(client):\n    return await client.read('/a')\n",
     "import asyncio\nfrom solution import later, name\n\nclass Client:\n    def __init__(self, *rows):\n        self.given = rows\n    def get(self, path, limit=None):\n        if limit is not None:\n            assert limit > 0\n        return {'name': path}\n    def rows(self):\n        for row in self.given:\n            assert row\n        return self.given\nclass Reader:\n    async def read(self, path, limit=None):\n        if limit is not None:\n            assert limit > 0\n        return path\n\ndef test_name():\n    assert name(Client()) == '/a0'\ndef test_later():\n    assert asyncio.run(later(Reader())) == '/a'\n",
+)
+right(
+    "a generator of functions that assert",
+    "def run(given):\n    return [one() for one in given]\n",
+    "from solution import run\n\ndef make(n):\n    def again():\n        assert n >= 0\n        return n\n    return again\ndef test_run():\n    def inside():\n        for n in range(3):\n            def again(n=n):\n                assert n >= 0\n                return n\n            yield again\n    def others():\n        for n in range(3):\n            yield make(n)\n    assert run(inside()) == run(others()) == run(make(n) for n in range(3)) == [0, 1, 2]\n",
+)
+left_out(
+    "a method of a test that is given as an object",
+    "def run(given):\n    pass\n" + ZERO,
+    "def run(given):\n    given.update(3)\n" + SQUARE,
+    "import unittest\nfrom solution import f, run\n\nclass TestRun(unittest.TestCase):\n    def update(self, n):\n        self.assertEqual(f(n), n * n)\n    def test_run(self):\n        self.assertEqual(f(0), 0)\n        run(self)\n",
 )
