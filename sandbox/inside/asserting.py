@@ -81,9 +81,9 @@ class Asserting:
                     yield part.__code__
                 todo += _held(part)
             elif (name := _HOLDERS.get(type(part))) is not None:
-                todo.append(getattr(part, name))
-                if name == "__func__" and _is_assertion(part):
-                    yield part.__func__.__code__
+                todo.append(function := getattr(part, name))
+                if _is_assertion(function):
+                    yield function.__code__
             else:
                 todo += [vars(kind).get("__call__") for kind in type(part).__mro__]
 
@@ -167,10 +167,11 @@ def _asserting(functions: Sequence[_Function], *kinds: str) -> set[_Function]:
         found |= more
 
 
-def _is_assertion(method: Any) -> bool:
-    """Whether a method is one of unittest, such as `self.assertEqual`."""
-    name = getattr(method, "__name__", "")
-    return name.startswith("assert") and getattr(method, "__module__", "") == "unittest.case"
+def _is_assertion(function: Any) -> bool:
+    """Whether a function is one of unittest, such as that of `self.assertEqual`."""
+    if type(function) is not types.FunctionType:
+        return False
+    return function.__name__.startswith("assert") and function.__module__ == "unittest.case"
 
 
 def _own(function: ast.AST) -> list[ast.AST]:

@@ -100,7 +100,7 @@ class HandedOver:
         self._frames.add(frame)
         if known is not None:
             known.runs.append(frame)
-        elif frame is None:
+        elif frame is None and type(target.__func__) is types.FunctionType:
             code = target.__func__.__code__
             self._methods[id(code)] = code
 
