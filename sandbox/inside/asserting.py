@@ -36,7 +36,6 @@ _FRAMES = {  # what runs the body of a function later -> the name of its frame
 _NAMES = {ast.Lambda: "<lambda>", ast.GeneratorExp: "<genexpr>"}
 _FUNCTIONS = (*FUNCTIONS, *_NAMES)
 PLAIN = frozenset({int, str, float, bool, bytes, bytearray, complex, type(None)})
-
 _LISTS = frozenset({list, tuple, set, frozenset, collections.deque})
 
 

@@ -94,7 +94,9 @@ class HandedOver:
     def ended(self, target: Any, made: Any) -> None:
         """The candidate has called an object of the tests, which returned."""
         known = self._items.get(id(target))
-        if None in known.runs if known is not None else type(target) is not types.MethodType:
+        if known is None and type(target) is not types.MethodType:
+            return
+        if known is not None and None in known.runs:  # another run has ended: that is enough
             return
         frame = self._asserting.frame(made)
         self._frames.add(frame)
