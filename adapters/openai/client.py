@@ -174,6 +174,7 @@ class _Exchange:
 
     def read(self, answer: Any) -> None:
         """Find the outputs in the JSON of the answer."""
+        self._http = None  # which has this exchange: a cycle would keep both until a collection
         if self._is_open:
             self._found = self._observer.outputs_of(answer)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from gatekeeper import (
     Verdict,
     VerificationGate,
 )
+from gatekeeper.adapters.openai.client import _Exchange
 from gatekeeper.types import Undecided
 
 # -- every way to call ---------------------------------------------------------------------------
@@ -137,6 +139,20 @@ def test_several_outputs(client: OpenAI, gate: VerificationGate) -> None:
             gate.result_of(answer)
     named = chat_call(wrapped, "named", n=2, extra_body={"gatekeeper": {"id": "mine"}})
     assert [r.id for r in gate.results_of(named)] == ["mine/0", "mine/1"]
+
+
+def test_a_call_waits_for_no_garbage_collection(client: OpenAI, gate: VerificationGate) -> None:
+    """What a call read goes with its answer: in a cycle it would stay until a collection."""
+    wrapped = gate.wrap(client)
+    chat_call(wrapped, "first")  # what is made once
+    gc.collect()
+    gc.disable()
+    try:
+        chat_call(wrapped, "second")
+        kept = [one for one in gc.get_objects() if type(one) is _Exchange]
+    finally:
+        gc.enable()
+    assert kept == []
 
 
 @pytest.mark.parametrize(
