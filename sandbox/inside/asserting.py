@@ -16,7 +16,7 @@ from gatekeeper.sandbox.inside.kinds import is_stand_in
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, children, walk
 from gatekeeper.sandbox.inside.places import contents, held, is_placed
 
-__all__ = ["FUNCTION_KINDS", "PLAIN", "Asserting", "parts"]
+__all__ = ["FUNCTION_KINDS", "PLAIN", "Asserting", "name_of", "parts"]
 
 _HOLDERS: dict[type, str] = {  # what holds a function -> the attribute that is the function
     types.MethodType: "__func__",
@@ -183,6 +183,11 @@ def _own(function: ast.AST) -> list[ast.AST]:
 
 def _key(code: types.CodeType) -> tuple[str, int]:
     return code.co_name, code.co_firstlineno
+
+
+def name_of(item: Any) -> str:
+    """The name of a function of the tests, or of an object's class, for a message."""
+    return str(getattr(item, "__qualname__", type(item).__qualname__))
 
 
 def parts(item: Any) -> Iterator[Any]:

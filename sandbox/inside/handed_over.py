@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from gc import get_referents
 from typing import Any
 
-from gatekeeper.sandbox.inside.asserting import PLAIN, Asserting, parts
+from gatekeeper.sandbox.inside.asserting import PLAIN, Asserting, name_of, parts
 from gatekeeper.sandbox.inside.kinds import of_tests
 
 __all__ = ["HandedOver"]
@@ -113,7 +113,7 @@ class HandedOver:
         for known in [*self._items.values()]:  # a thread of the candidate may get more
             ran = any(frame is None or self._asserting.frames[frame] for frame in known.runs)
             if not ran and _within(known.codes).isdisjoint(codes):
-                yield str(getattr(known.item, "__qualname__", type(known.item).__qualname__))
+                yield name_of(known.item)
 
     def _share(self, item: Any) -> None:
         if (frame := self._asserting.frame(item)) is not None and frame not in self._frames:

@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gatekeeper.sandbox.inside.asserting import FUNCTION_KINDS, Asserting, parts
+from gatekeeper.sandbox.inside.asserting import FUNCTION_KINDS, Asserting, name_of, parts
 from gatekeeper.sandbox.inside.kinds import inner, is_stand_in
 from gatekeeper.sandbox.inside.places import is_placed
 
@@ -160,7 +160,7 @@ class Wrappers:
     def left_out(self) -> Iterator[str]:
         """The names of the functions that a wrapper has left out."""
         functions, came = [call.functions[0] for call in self._owed], self._asserting.frames
-        yield from (str(getattr(f, "__qualname__", type(f).__qualname__)) for f in functions)
+        yield from map(name_of, functions)
         yield from (frame.f_code.co_name for frame in self._frames if not came[frame])
 
 
