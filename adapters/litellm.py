@@ -44,6 +44,7 @@ from gatekeeper.arguments import check_flag
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import Undecided, UndecidedState
+from gatekeeper.wording import described
 
 __all__ = ["GatekeeperLogger"]
 
@@ -221,7 +222,7 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
             return self._of_request(kwargs)
         except Exception as error:  # of a function of the user's
             raise BadInputError(
-                f"settings= raised {type(error).__name__}: {error}: return a dict of task, id, "
+                f"settings= raised {described(error)}: return a dict of task, id, "
                 "verify, scope for every request"
             ) from error
 

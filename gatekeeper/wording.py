@@ -68,10 +68,10 @@ def choose(word: object, known: Iterable[str]) -> str:
     return f"choose one of {', '.join(known)}" + (f" ({near})" if near else "")
 
 
-def described(error: BaseException) -> str:
-    """An exception's class and text; some of other packages fail to make their text."""
+def described(error: BaseException, kind: type | None = None) -> str:
+    """An exception's class, or `kind`, and text; some of other packages fail to make their text."""
     try:
         text = str(error)
     except Exception as e:
         text = f"its text cannot be made ({type(e).__name__})"
-    return f"{type(error).__name__}: {text}"
+    return f"{(kind or type(error)).__name__}: {text}"

@@ -33,6 +33,7 @@ from gatekeeper.errors import BadInputError, VerifierUnavailableError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.io.providers import readers
 from gatekeeper.types import GateResult, Generation, Undecided, UndecidedState
+from gatekeeper.wording import described
 
 __all__ = ["AsyncObservedStream", "ObservedStream", "ResponseObserver", "observe_stream", "own_id"]
 
@@ -159,7 +160,7 @@ class ResponseObserver:
         self._first_error = self._first_error or error
         name = id_ if isinstance(id_, str) else ""
         kind = next(c for c in type(error).__mro__ if not c.__name__.startswith("_"))
-        text = f"{kind.__name__}: {error}"
+        text = described(error, kind)
         _LOG.warning("output %r: no decision, %s: %s", name, state, text)
         return Undecided(name, state, text)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from gatekeeper.errors import BadInputError, MissingDependencyError
 from gatekeeper.types.values import as_number, check_text
+from gatekeeper.wording import described
 
 __all__ = [
     "POLL",
@@ -106,7 +107,7 @@ def _refusal(ray: Any, value: Any) -> str | None:
     try:
         ray.cloudpickle.dumps(value)
     except Exception as e:
-        return f"{type(e).__name__}: {e}"
+        return described(e)
     return None
 
 

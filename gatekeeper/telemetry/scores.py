@@ -18,7 +18,7 @@ from gatekeeper.arguments import check_count, check_flag, check_printable, check
 from gatekeeper.errors import BadInputError
 from gatekeeper.printable import printable
 from gatekeeper.types import Observation
-from gatekeeper.wording import counted
+from gatekeeper.wording import counted, described
 
 __all__ = ["ClientSink", "Place", "Score", "ScoreSink", "UnsentError"]
 
@@ -217,7 +217,7 @@ class ScoreSink(ABC):
                     "gatekeeper: %s was closed before %d scores were sent%s",
                     type(self).__name__,
                     unsent,
-                    f": {type(self._error).__name__}: {self._error}" if self._error else "",
+                    f": {described(self._error)}" if self._error else "",
                 )
             self._waiting.clear()
             self._changed.notify_all()

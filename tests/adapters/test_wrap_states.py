@@ -79,6 +79,25 @@ def test_outputs_that_cannot_be_decided_on(
     asyncio.run(run())
 
 
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise AttributeError("message")
+
+
+def test_an_error_whose_text_cannot_be_made(client: OpenAI) -> None:
+    """As some of other packages: the caller has the answer, and the state says what is known."""
+
+    class Broken(Random):
+        def decide(self, *_: Any, **__: Any) -> Any:
+            raise MuteError
+
+    broken = make_gate(policy=Broken(0.5))
+    result = broken.result_of(chat_call(broken.wrap(client), "mute"))
+    assert isinstance(result, Undecided)
+    assert result.state is UndecidedState.GATE_ERROR
+    assert result.error == "MuteError: its text cannot be made (AttributeError)"
+
+
 @pytest.mark.parametrize(
     ("prompt", "state", "k"),
     [
