@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import itertools
 import json
 import random
@@ -32,9 +33,11 @@ def mbpp_programs(rng: random.Random) -> Iterator[tuple[str, str, list[str], lis
     rng.shuffle(tasks)
     for task in tasks:
         cut = [cut_test(test) for test in task["test_list"]]
-        names = {name for name, _ in cut}
-        if task["task_id"] not in SLOW and len(cut) == 3 and len(names) == 1 and all(names):
-            yield task["code"], names.pop(), task["test_list"], [case for _, case in cut]
+        name, *others = {name for name, _ in cut}
+        if task["task_id"] in SLOW or len(cut) != 3 or others or not name:
+            continue
+        if not hasattr(builtins, name):  # the tests of such a name are always the judge's
+            yield task["code"], name, task["test_list"], [case for _, case in cut]
 
 
 def cut_test(test: str) -> tuple[str, str]:
