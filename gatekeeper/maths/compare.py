@@ -1,7 +1,8 @@
-"""Compare two canonical answers, by rules of increasing cost.
+r"""Whether two canonical answers are equal, by rules of increasing cost.
 
-Pure and three-valued: True, False, or None for "needs symbolic algebra". The caller's process has
-no symbolic algebra; a worker has `symbolic.equal`. The rules are the same in both.
+"2, 3" equals "3, 2", but not "(2, 3)". Pure and three-valued: True, False, or None for "needs
+symbolic algebra". The caller's process has no symbolic algebra; a worker has `symbolic.equal`. The
+rules are the same in both.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ __all__ = ["MAX_PAIRS", "AnswerComparer"]
 
 MAX_PAIRS = 400  # element comparisons between two unordered collections
 
-_UNORDERED = (Kind.LIST, Kind.SET)
+_UNORDERED = frozenset((Kind.LIST, Kind.SET))
 _SET_LIKE = re.compile(
     r"[<>=|]|\\(?:leq|geq|neq|in|notin|mathbb|emptyset|cap|setminus|begin)(?![a-z])"
 )
@@ -142,60 +143,54 @@ class AnswerComparer:
         return None if is_congruent and not same else same
 
     def _nodes(self, gold: Node, answer: Node) -> bool | None:
-        if gold.whole == answer.whole:
-            return True
-        if gold.text == _REALS and answer.text == "R":
+        if gold.whole == answer.whole or (gold.text == _REALS and answer.text == "R"):
             return True
         if day := date(gold.whole):
             self._scalar.used("text")
             return same_date(day, answer.whole)
         if gold.name and answer.name and gold.name != answer.name:
             return self._differently_named(gold, answer)
-        kinds = (gold.kind, answer.kind)
-        if all(kind in _UNORDERED for kind in kinds):
-            counts = Kind.SET not in kinds and not _UNCOUNTED.search(gold.text + answer.text)
-            same = self._unordered(gold.parts, answer.parts, counts=counts)
-            joined_alike = (r"\lor" in gold.text) == (r"\lor" in answer.text)
-            if (
-                same
-                and not joined_alike
-                and all(_NAME.fullmatch(x.whole.strip("()")) for x in gold.parts)
-            ):
-                return None  # p or q, beside p and q; but solutions may be joined by either
-            return same
+        kinds = {gold.kind, answer.kind}
+        if kinds <= _UNORDERED:
+            return self._collections(gold, answer)
         if Kind.PIECEWISE in kinds:
             return self._piecewise(gold, answer)
         if _OTHERWISE in (gold.text, answer.text):
             return None  # the other condition may say the same
-        if gold.kind in _UNORDERED or answer.kind in _UNORDERED:
+        if kinds & _UNORDERED:
             return self._collection_and_other(gold, answer)
-        if kinds == (Kind.TUPLE, Kind.TUPLE):
-            return self._tuples(gold, answer)
-        if kinds == (Kind.MATRIX, Kind.MATRIX):
-            return self._ordered(gold.parts, answer.parts)
-        if kinds == (Kind.UNION, Kind.UNION):
-            return self._unordered(gold.parts, answer.parts) or self._scalar.algebra(
-                gold.text, answer.text
-            )
-        if kinds == (Kind.SCALAR, Kind.SCALAR):
+        return self._alike(gold, answer) if len(kinds) == 1 else self._unlike(gold, answer)
+
+    def _alike(self, gold: Node, answer: Node) -> bool | None:
+        """Compare two scalars, tuples, matrices or unions."""
+        if gold.kind is Kind.SCALAR:
             return self._scalars(gold, answer)
-        if Kind.SCALAR in kinds and (Kind.TUPLE in kinds or Kind.MATRIX in kinds):
+        if gold.kind is Kind.TUPLE:
+            return self._tuples(gold, answer)
+        if gold.kind is Kind.MATRIX:
+            return self._ordered(gold.parts, answer.parts)
+        same = self._unordered(gold.parts, answer.parts)
+        return same or self._scalar.algebra(gold.text, answer.text)
+
+    def _unlike(self, gold: Node, answer: Node) -> bool | None:
+        """Compare different kinds of scalar, tuple, matrix and union."""
+        kinds = {gold.kind, answer.kind}
+        if Kind.SCALAR in kinds and Kind.UNION not in kinds:
             if gold.kind is Kind.SCALAR and (count := _PERMUTATIONS.fullmatch(answer.whole)):
                 return exact.equal(gold.text, arrangements(*count.groups()) or "") or False
             gold, answer = components(gold, answer), components(answer, gold)
-            kinds = (gold.kind, answer.kind)
-            if kinds == (Kind.TUPLE, Kind.TUPLE):
+            kinds = {gold.kind, answer.kind}
+            if kinds == {Kind.TUPLE}:
                 return self._ordered(gold.parts, answer.parts)
-        if kinds in ((Kind.MATRIX, Kind.TUPLE), (Kind.TUPLE, Kind.MATRIX)):
+        if kinds == {Kind.MATRIX, Kind.TUPLE}:
             return self._vectors(gold, answer)
-        scalar = gold if gold.kind is Kind.SCALAR else answer
+        scalar, other = (gold, answer) if gold.kind is Kind.SCALAR else (answer, gold)
         if scalar.kind is Kind.SCALAR and not _SET_LIKE.search(scalar.text):
             self._scalar.used("structure")
             return False  # a number or an expression is neither an interval nor a matrix
-        interval = answer if scalar is gold else gold
-        if interval.kind in (Kind.TUPLE, Kind.UNION) and letters(scalar.text) == {interval.name}:
-            return self._scalar.algebra(gold.text, answer.text)  # -1 < x < 1, |x| < 1
-        if all(RELATION.search(node.whole) for node in (gold, answer)):
+        is_range = other.kind in (Kind.TUPLE, Kind.UNION)
+        is_same_variable = is_range and letters(scalar.text) == {other.name}  # -1 < x < 1, |x| < 1
+        if not is_same_variable and all(RELATION.search(x.whole) for x in (gold, answer)):
             return self._scalar.algebra(gold.whole, answer.whole)  # x + y < 3, y < 3 - x
         return self._scalar.algebra(gold.text, answer.text)
 
@@ -256,50 +251,78 @@ class AnswerComparer:
             return False
         return self._nodes(gold, answer)
 
+    def _collections(self, gold: Node, answer: Node) -> bool | None:
+        is_set = Kind.SET in (gold.kind, answer.kind)
+        counts = not is_set and not _UNCOUNTED.search(gold.text + answer.text)
+        same = self._unordered(gold.parts, answer.parts, counts=counts)
+        joined_alike = (r"\lor" in gold.text) == (r"\lor" in answer.text)
+        are_names = all(_NAME.fullmatch(part.whole.strip("()")) for part in gold.parts)
+        # p or q, beside p and q; but solutions may be joined by either
+        return None if same and are_names and not joined_alike else same
+
     def _collection_and_other(self, gold: Node, answer: Node) -> bool | None:
-        collection, other = (gold, answer) if gold.kind in _UNORDERED else (answer, gold)
-        if gold.kind is Kind.UNION and are_intervals(answer.parts):
+        other = answer if gold.kind in _UNORDERED else gold
+        if other.kind is Kind.UNION:
+            return self._collection_and_union(gold, answer)
+        if other.kind is Kind.TUPLE:
+            return self._collection_and_tuple(gold, answer)
+        if other.kind is Kind.SCALAR:
+            return self._collection_and_scalar(gold, answer)
+        return self._as_elements(gold, answer)
+
+    def _collection_and_union(self, gold: Node, answer: Node) -> bool | None:
+        collection, union = _collection_first(gold, answer)
+        if gold is union and are_intervals(answer.parts):
             same = self._unordered(gold.parts, answer.parts)
             is_and = any(part.name for part in answer.parts)  # x < 1, x > 2: "and", or "or"
             return None if same and is_and else same
-        if other.kind is Kind.UNION and any(map(is_condition, collection.parts)):
+        if any(map(is_condition, collection.parts)):
             return None  # x = 0 or 1 < x < 2; x > 0, x \neq 1
-        if other.kind is Kind.TUPLE and (range_ := conjunction(collection.parts)):
-            return self._nodes(range_, other)
-        is_point = other.brackets in ("()", "<>") and r"\infty" not in other.text
-        if collection.kind is Kind.SET and len(collection.parts) == 1 and is_point:
-            return self._nodes(collection.parts[0], other)  # the set of one solution
-        if other.kind is Kind.SCALAR:
-            if same_items(gold.text, answer.text):
-                return None
-            if reads_as(rational(gold), answer.parts):
-                return None
-            if collection is answer and self._is_one_quantity(answer):
-                return some(self._nodes(gold, part) for part in answer.parts)
-            values = tuple(part for part in collection.parts if not is_condition(part))
-            if len(values) == 1 and len(collection.parts) > 1:  # 1/x, x != 0
-                pair = (values[0], other) if collection is gold else (other, values[0])
-                return False if self._nodes(*pair) is False else None
-        if (named := coordinates(other)) and assignments(collection.parts):
-            return self._unordered(collection.parts, named)  # equal in both directions
-        if other.kind is Kind.TUPLE and not other.name:
-            # "2, 3" is not "(2, 3)", but "x = 2, y = 3" is, though not [2, 3]
-            is_interval = len(other.parts) == 2 and other.brackets not in ("()", "<>")
-            if is_interval or not assignments(collection.parts):
-                self._scalar.used("structure")
-                return False
-            return self._ordered(in_order(gold.parts), in_order(answer.parts))
-        if other.kind is Kind.UNION and r"\lor" in other.whole:
+        if r"\lor" in union.whole:
             return self._unordered(gold.parts, answer.parts)  # (1,2) or (2,1): points
-        if collection.kind is Kind.SET and other.kind is Kind.UNION:
+        if collection.kind is Kind.SET:
             return self._scalar.algebra(gold.text, answer.text)
-        is_one = other.kind is Kind.SCALAR and other.text != r"\emptyset"
-        if collection.kind is Kind.SET and not is_one:
+        return self._as_elements(gold, answer)
+
+    def _collection_and_tuple(self, gold: Node, answer: Node) -> bool | None:
+        """2, 3 is not (2, 3), but x = 2, y = 3 is, though not [2, 3]."""
+        collection, other = _collection_first(gold, answer)
+        if range_ := conjunction(collection.parts):
+            return self._nodes(range_, other)
+        is_round = other.brackets in ("()", "<>")
+        is_single = collection.kind is Kind.SET and len(collection.parts) == 1
+        if is_single and is_round and r"\infty" not in other.text:
+            return self._nodes(collection.parts[0], other)  # the set of one solution
+        are_named = assignments(collection.parts)
+        if are_named and (named := coordinates(other)):
+            return self._unordered(collection.parts, named)  # equal in both directions
+        if other.name:
+            return self._as_elements(gold, answer)
+        if are_named and (is_round or len(other.parts) != 2):
+            return self._ordered(in_order(gold.parts), in_order(answer.parts))
+        self._scalar.used("structure")
+        return False
+
+    def _collection_and_scalar(self, gold: Node, answer: Node) -> bool | None:
+        collection, other = _collection_first(gold, answer)
+        if same_items(gold.text, answer.text) or reads_as(rational(gold), answer.parts):
+            return None
+        if collection is answer and self._is_one_quantity(answer):
+            return some(self._nodes(gold, part) for part in answer.parts)
+        values = [part for part in collection.parts if not is_condition(part)]
+        if len(values) == 1 and len(collection.parts) > 1:  # 1/x, x != 0
+            pair = (values[0], other) if collection is gold else (other, values[0])
+            return False if self._nodes(*pair) is False else None
+        return self._as_elements(gold, answer)
+
+    def _as_elements(self, gold: Node, answer: Node) -> bool | None:
+        """Compare a collection with what is none as with a collection of one element."""
+        collection, other = _collection_first(gold, answer)
+        is_element = other.kind is Kind.SCALAR and other.text != r"\emptyset"
+        if collection.kind is Kind.SET and not is_element:
             self._scalar.used("structure")
             return False
-        mine, its = (gold.parts or (gold,)), (answer.parts or (answer,))
-        if other.kind is not Kind.SCALAR:
-            mine, its = (gold.parts, (answer,)) if gold is collection else ((gold,), answer.parts)
+        mine, its = (x.parts if x.kind in _UNORDERED else (x,) for x in (gold, answer))
         # An answer may be given twice, as in "x = 5, 5", but not a reference once.
         counts = gold.kind is Kind.LIST and not _UNCOUNTED.search(gold.text)
         return self._unordered(mine, its, counts=counts)
@@ -368,6 +391,10 @@ class AnswerComparer:
         if agree is False:
             self._scalar.used("structure")
         return every((agree, verdict))
+
+
+def _collection_first(gold: Node, answer: Node) -> tuple[Node, Node]:
+    return (gold, answer) if gold.kind in _UNORDERED else (answer, gold)
 
 
 def _key(node: Node) -> tuple[str | None, str | Fraction]:
