@@ -1,21 +1,26 @@
-"""Spell the tokens of an answer in one canonical way, command by command and word by word."""
+r"""How each token of an answer is spelled: commands, words and signs.
+
+\tfrac12 becomes \frac{1}{2}, and \text{Apples} becomes \text{apples}.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from gatekeeper.maths import units
+from gatekeeper.maths.cursor import Cursor, is_space
 from gatekeeper.maths.numerals import join_commas
 from gatekeeper.maths.vocabulary import (
     DROPPED,
     FONTS,
+    FRACTIONS,
     FUNCTIONS,
     MATRIX,
     PARTICLES,
     REJECTED,
     SAME,
     SIZED,
-    SPACING,
     TENTATIVE,
     TEXT,
     WORDS,
@@ -36,7 +41,6 @@ _CAPITAL = re.compile(r"\{[A-Z]\}")
 _LEADING_NUMBER = re.compile(r"([\d.,]*\d)\s*(\D*)")
 _RAISED_ORDINALS = {r"\text{st}", r"\text{nd}", r"\text{rd}", r"\text{th}"}
 _EXCLAIMED = re.compile(r"\\text\{[^{}]{2,}\}")
-_SPACE = re.compile(rf"\s+|~|\\(?:{'|'.join(map(re.escape, sorted(SPACING)))})")
 _LABEL = re.compile(
     rf"(?i:(?!.*\b(?:not?|{'|'.join(REJECTED)}|{TENTATIVE}|except|without"
     r"|half|twice|thrice|triple)\b))"
@@ -51,19 +55,21 @@ _RAISED_UNIT = re.compile(r"([A-Za-z /]+)\^\{?(\d)\}?")
 _MATHS_IN_TEXT = re.compile(r"[\d\\^=+<>*]")
 _ODD_INDEX = re.compile(r"\[\d*[13579]\]")
 _NEGATIVE_TERM = re.compile(r"-[^-+]+")
+_SIGNS = {
+    "*": r"\cdot", "<=": r"\leq", ">=": r"\geq", "!=": r"\neq", "%": r"\%", "~": "", '"': "",
+}  # fmt: skip
 
 
 class TooDeepError(Exception):
     """Arguments within arguments, as in x^x^x^..., which need no braces to nest."""
 
 
-class Speller:
-    """One pass over the tokens; `at` is the next token."""
+class Speller(Cursor):
+    """One pass over the tokens."""
 
     def __init__(self, tokens: list[str], *, depth: int = 0, is_prose: bool = False) -> None:
-        self.tokens = tokens
+        super().__init__(tokens)
         self.is_prose = is_prose  # in which "are" is a word
-        self.at = 0
         self.depth = depth
         self.has_printed = False
 
@@ -91,14 +97,6 @@ class Speller:
         inside = _joined(_merge_text(_over(_without_punctuation(items) or items)))
         self.at += 1
         return inside
-
-    def skip_space(self) -> None:
-        while self.at < len(self.tokens) and self.tokens[self.at].isspace():
-            self.at += 1
-
-    def peek(self) -> str:
-        self.skip_space()
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
     def argument(self, *, whole_number: bool = False) -> str:
         """The next argument, without braces. `whole_number`: 10 in x^10, but 1 in \\frac12."""
@@ -143,16 +141,7 @@ class Speller:
     def _item(self, previous: str) -> str:
         token = self.tokens[self.at]
         if token == "{":
-            inside = self.group()
-            if not inside:
-                return ""  # it ends the name of a command: \pi{}
-            is_argument = re.fullmatch(r"\\[a-zA-Z]+", previous) and previous != r"\cdot"
-            if inside.isdecimal() and not is_argument and not previous[-1:].isdecimal():
-                return inside
-            if "," in inside and not is_argument:
-                is_set = "," in _BRACKETED.sub("", inside)  # without its backslashes
-                return rf"\{{{inside}\}}" if is_set else inside
-            return f"{{{inside}}}" if is_argument or len(inside) > 1 else inside
+            return self.braced(previous)
         self.at += 1
         if token[0] == "\\" and len(token) > 1:
             return self.command(token[1:])
@@ -161,14 +150,23 @@ class Speller:
             return r"\text{th}" if power in _RAISED_ORDINALS else f"^{{{power}}}"
         if token == "_":
             return f"_{{{self.argument(whole_number=True)}}}"
-        if token.isspace() or token in ("~", '"'):
+        if token.isspace():
             return ""
         if token[0] == "." and token != ".":
             return r"\dots" if token[1] == "." else "0" + token
-        if token[0].isalpha():
-            return self.word(token)
-        plain = {"*": r"\cdot", "<=": r"\leq", ">=": r"\geq", "!=": r"\neq", "%": r"\%"}
-        return plain.get(token, token)
+        return self.word(token) if token[0].isalpha() else _SIGNS.get(token, token)
+
+    def braced(self, previous: str) -> str:
+        r"""A group, without its braces where they are no part of a command, as in {5}."""
+        inside = self.group()
+        is_argument = re.fullmatch(r"\\[a-zA-Z]+", previous) and previous != r"\cdot"
+        if is_argument:
+            return f"{{{inside}}}" if inside else ""  # "" where it ends a name: \pi{}
+        if "," in inside:
+            is_set = "," in _BRACKETED.sub("", inside)  # without its backslashes
+            return rf"\{{{inside}\}}" if is_set else inside
+        is_apart = inside.isdecimal() and not previous[-1:].isdecimal()
+        return inside if is_apart or len(inside) < 2 else f"{{{inside}}}"
 
     def word(self, token: str) -> str:
         lower = token.lower()
@@ -187,52 +185,63 @@ class Speller:
         return rf"\text{{{lower}}}" if is_word else token
 
     def command(self, name: str) -> str:
-        if name in SIZED:
-            self.at += self.peek() == "*"
-            start, has_printed = self.at, self.has_printed
-            self.argument()
-            self.tokens[start : self.at] = [" "] * (self.at - start)  # its size is no number
-            self.has_printed = has_printed
-            return ""
-        if name in FONTS:
-            return self.group() if self.peek() == "{" else ""
-        if name in DROPPED:
-            if name in ("left", "right") and self.peek() == ".":
-                self.at += 1
-            return ""
-        if name in ("color", "textcolor", "colorbox"):
-            self.argument()
-            return self.argument() if self.peek() == "{" else ""
-        if name in TEXT:
-            letter = "".join(self.tokens[self.at : self.at + 3])
-            is_symbol = name == "mathrm" and _CAPITAL.fullmatch(letter) and not self.has_number()
-            return self.group() if is_symbol else self.text()
-        if name in ("vec", "overrightarrow"):
-            vector = self.argument()
-            if _TWO_POINTS.fullmatch(vector):
-                return rf"\overrightarrow{{{vector}}}"  # AB is not BA
-            return vector if len(vector) < 2 else f"{{{vector}}}"
-        if name == "hat" and (inside := self.argument()):
-            return inside if inside in "ijk" else rf"\hat{{{inside}}}"  # a unit vector
-        if name == "not" and self.peek() == "=":
-            self.at += 1
-            return r"\neq"
-        name = SAME.get(name, "\\" + name)
-        if name in (r"\frac", r"\binom"):
-            return f"{name}{{{self.argument()}}}{{{self.argument()}}}"
-        if name == r"\sqrt":
-            return self.root()
-        if name == r"\mathbb":
-            return rf"\mathbb{{{self.argument()}}}"
-        if name in (r"\begin", r"\end"):
-            kind = self.argument()
-            kind = re.sub(r"[^a-zA-Z*]", "", kind.replace(r"\text", ""))
-            if kind == "array" and name == r"\begin" and self.peek() == "{":
-                self.group()  # the column specification
-            return f"{name}{{{MATRIX.get(kind, kind)}}}"
-        return name
+        spell = _COMMANDS.get(name)
+        return spell(self, name) if spell else SAME.get(name, "\\" + name)
 
-    def root(self) -> str:
+    def space(self, _name: str) -> str:
+        self.at += self.peek() == "*"
+        start, has_printed = self.at, self.has_printed
+        self.argument()
+        self.tokens[start : self.at] = [" "] * (self.at - start)  # its size is no number
+        self.has_printed = has_printed
+        return ""
+
+    def font(self, _name: str) -> str:
+        return self.group() if self.peek() == "{" else ""
+
+    def dropped(self, name: str) -> str:
+        self.at += name in ("left", "right") and self.peek() == "."
+        return ""
+
+    def colour(self, _name: str) -> str:
+        self.argument()
+        return self.argument() if self.peek() == "{" else ""
+
+    def words(self, name: str) -> str:
+        letter = "".join(self.tokens[self.at : self.at + 3])
+        is_symbol = name == "mathrm" and _CAPITAL.fullmatch(letter) and not self.has_number()
+        return self.group() if is_symbol else self.text()
+
+    def vector(self, _name: str) -> str:
+        vector = self.argument()
+        if _TWO_POINTS.fullmatch(vector):
+            return rf"\overrightarrow{{{vector}}}"  # AB is not BA
+        return vector if len(vector) < 2 else f"{{{vector}}}"
+
+    def hat(self, _name: str) -> str:
+        inside = self.argument()
+        return inside if inside and inside in "ijk" else rf"\hat{{{inside}}}"  # a unit vector
+
+    def negation(self, name: str) -> str:
+        if self.peek() != "=":
+            return "\\" + name
+        self.at += 1
+        return r"\neq"
+
+    def fraction(self, name: str) -> str:
+        same = SAME.get(name, "\\" + name)
+        return f"{same}{{{self.argument()}}}{{{self.argument()}}}"
+
+    def letter(self, _name: str) -> str:
+        return rf"\mathbb{{{self.argument()}}}"
+
+    def environment(self, name: str) -> str:
+        kind = re.sub(r"[^a-zA-Z*]", "", self.argument().replace(r"\text", ""))
+        if kind == "array" and name == "begin" and self.peek() == "{":
+            self.group()  # the column specification
+        return rf"\{name}{{{MATRIX.get(kind, kind)}}}"
+
+    def root(self, _name: str = "sqrt") -> str:
         index = ""
         if self.peek() == "[":
             self.at += 1
@@ -246,77 +255,62 @@ class Speller:
             return rf"(-\sqrt{index}{{{inside[1:]}}})"  # real, as in school
         return rf"\sqrt{index}{{{inside}}}"
 
-    def has_number(self) -> bool:
-        """Whether there is a number before the next token, so that a letter may be its unit."""
-        return any(token[0].isdigit() for token in self.tokens[: self.at])
-
-    def follows_number(self, at: int) -> bool:
-        r"""Whether a number may end here, perhaps with words: 5\text{kg}, but not \text{is}."""
-        while at >= 0:
-            token = self.tokens[at]
-            begin = self.begin_of_group(at) if token == "}" else at
-            if token == "}" and self.tokens[begin - 1][1:] in TEXT:
-                at = begin - 2
-            elif _SPACE.fullmatch(token):
-                at -= 1
-            else:
-                return token == "}" or token[-1].isdigit()
-        return False
-
-    def begin_of_group(self, at: int) -> int:
-        """Where the brace opens that closes here."""
-        depth = 0
-        while at > 0:
-            depth += {"}": 1, "{": -1}.get(self.tokens[at], 0)
-            if depth == 0:
-                break
-            at -= 1
-        return at
-
     def labels_all(self) -> bool:
         """Whether the text that has ended here labels a whole answer, as in "Total: 5"."""
-        rest = [token for token in self.tokens[self.at :] if not _SPACE.fullmatch(token)]
+        rest = [token for token in self.tokens[self.at :] if not is_space(token)]
         return not self.has_printed and bool(rest) and ":" not in rest
 
     def text(self) -> str:
         """Spell a \\text{...} as the symbol that it names, as mathematics, or in lower case."""
         if self.peek() != "{":
             return self.argument()
-        begin = self.at + 1
-        begins = self.at - 2
-        depth = 0
-        while self.at < len(self.tokens):
-            depth += {"{": 1, "}": -1}.get(self.tokens[self.at], 0)
-            self.at += 1
-            if depth == 0:
-                break
-        raw = self.tokens[begin : self.at - (depth == 0)]
-        content = " ".join("".join(raw).split()).rstrip(".;:").strip()
+        before = self.at - 2
+        raw = self.raw_group()
+        written = "".join(raw)
+        content = " ".join(written.split()).rstrip(".;:").strip()
         word = content.strip(", ").lower()
         if word in WORDS:
             return WORDS[word]
-        if (sign := "".join(raw).strip()) and sign in "-+=<>:":
+        if (sign := written.strip()) and sign in "-+=<>:":
             return sign
         if not word:
             return "," if "," in content else ""
-        if _LABEL.fullmatch("".join(raw)) and self.labels_all():
+        if _LABEL.fullmatch(written) and self.labels_all():
             return ""
+        is_after_number = self.follows_number(before)
         joint = _JOINT.fullmatch(content)
-        if joint and self.follows_number(begins) and _OPERAND.match(self.peek()):
+        if joint and is_after_number and _OPERAND.match(self.peek()):
             return rf"\text{{{units.symbol(joint[1])}}}{WORDS.get(joint[2], ',')}"
-        number = _LEADING_NUMBER.fullmatch(content)
-        if number:
+        return self.phrase(raw, content, is_after_number=is_after_number)
+
+    def phrase(self, raw: list[str], content: str, *, is_after_number: bool) -> str:
+        if number := _LEADING_NUMBER.fullmatch(content):
             unit = units.symbol(number[2])
             return f"{join_commas(number[1])}\\text{{{unit}}}".removesuffix(r"\text{}")
-        is_unit = self.follows_number(begins) and self.peek() != "_"  # A_{16} is a digit
+        is_unit = is_after_number and self.peek() != "_"  # A_{16} is a digit
         if is_unit and (product := units.spelled("".join(raw))):
             return product
-        power = _RAISED_UNIT.fullmatch(content)
-        if power:
+        if power := _RAISED_UNIT.fullmatch(content):
             return f"\\text{{{power[1].lower()}}}^{{{power[2]}}}"
         if _MATHS_IN_TEXT.search(content):
             return Speller(raw, depth=self.depth, is_prose=True).spell()
         return rf"\text{{{units.symbol(content) if is_unit else content.lower()}}}"
+
+
+_COMMANDS: dict[str, Callable[[Speller, str], str]] = {
+    **dict.fromkeys(DROPPED, Speller.dropped),
+    **dict.fromkeys(FONTS, Speller.font),
+    **dict.fromkeys(SIZED, Speller.space),
+    **dict.fromkeys(TEXT, Speller.words),
+    **dict.fromkeys(("color", "textcolor", "colorbox"), Speller.colour),
+    **dict.fromkeys(("vec", "overrightarrow"), Speller.vector),
+    **dict.fromkeys(FRACTIONS, Speller.fraction),
+    **dict.fromkeys(("mathbb", "Bbb"), Speller.letter),
+    **dict.fromkeys(("begin", "end"), Speller.environment),
+    "hat": Speller.hat,
+    "not": Speller.negation,
+    "sqrt": Speller.root,
+}
 
 
 def _joined(items: list[str]) -> str:

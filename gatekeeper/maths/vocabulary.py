@@ -1,4 +1,7 @@
-"""Tables of spellings with equal meaning: glyphs, commands and words."""
+"""Tables of spellings with equal meaning: glyphs, commands and words.
+
+\\dfrac is spelled as \\frac, and "five" is the number 5.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ __all__ = [
     "DOUBTFUL",
     "DROPPED",
     "FONTS",
+    "FRACTIONS",
     "FUNCTIONS",
     "GLYPHS",
     "GREEK",
@@ -81,8 +85,9 @@ SAME = {
     "smallsetminus": r"\setminus", "&": ",", "pounds": r"\text{pound sign}",
     "euro": r"\text{euro sign}", "cents": r"\text{cent}", "deg": r"^{\circ}", "bigcup": r"\cup",
     "tg": r"\tan", "ctg": r"\cot", "arctg": r"\arctan",
-    "bigcap": r"\cap", "lg": r"\log_{10}", "geqq": r"\geq", "leqq": r"\leq", "Bbb": r"\mathbb",
+    "bigcap": r"\cap", "lg": r"\log_{10}", "geqq": r"\geq", "leqq": r"\leq",
 }  # fmt: skip
+FRACTIONS = frozenset(words_of("frac dfrac tfrac cfrac binom dbinom tbinom"))
 # Horizontal space: nothing is printed.
 SPACING = frozenset(
     words_of(
