@@ -1,4 +1,7 @@
-"""Compare two answers that are one value each: words, numbers, ratios, quantities, expressions."""
+"""Whether two answers of one value each are equal: words, numbers, quantities, expressions.
+
+"1.5 hours" equals "90 minutes"; "12 N" beside 12 is not known: newtons, or a variable.
+"""
 
 from __future__ import annotations
 
@@ -67,34 +70,35 @@ class ScalarComparer:
         x, y = gold.text, answer.text
         if x == y:
             return True
-        if gold.name is None or answer.name is None:
-            other = answer if gold.name else gold
-            if (gold.name or answer.name) and "=" in other.text:
-                return self.algebra(gold.whole, answer.whole)  # y = 2x, 2y - 4x = 0
-            if "=" in x and "=" not in y and not gold.name:
+        other = answer if gold.name else gold
+        if (gold.name is None) != (answer.name is None) and "=" in other.text:
+            return self.algebra(gold.whole, answer.whole)  # y = 2x, 2y - 4x = 0
+        if "=" in x and "=" not in y and not gold.name:
+            self.used("structure")
+            return False  # the line x + y = 5 is not 5
+        if "=" not in x and len(sides := split(y, EQUALS)) > 1:
+            *_, left, y = sides  # a + b = 5 equals 5, but an equation does not equal 0
+            if exact.value(y) == 0 and exact.value(left) is None:
                 self.used("structure")
-                return False  # the line x + y = 5 is not 5
-            if "=" not in x and len(sides := split(y, EQUALS)) > 1:
-                *_, left, y = sides  # a + b = 5 equals 5, but an equation does not equal 0
-                if exact.value(y) == 0 and exact.value(left) is None:
-                    self.used("structure")
-                    return False
+                return False
         if "-" in y and exact.value(x) is not None:
             y = _SMALL.sub(r"\1\\cdot10^{-\2}", y)
-        body, its = without_constant(x), without_constant(y)
-        if body and its:
+        if (body := without_constant(x)) and (its := without_constant(y)):
             x, y = body, its
+        return self._in_turn(x, y, has_name=bool(gold.name or answer.name))
+
+    def _in_turn(self, gold: str, answer: str, *, has_name: bool) -> bool | None:
         for rule, decide in _DECIDE:
-            if decide is same_name and (gold.name or answer.name):
+            if decide is same_name and has_name:
                 continue  # P = IV is a product
-            verdict = decide(x, y)
-            if verdict is False and (doubt := _DOUBTS.get(decide)) and doubt(x, y):
+            verdict = decide(gold, answer)
+            if verdict is False and (doubt := _DOUBTS.get(decide)) and doubt(gold, answer):
                 return None
             if verdict is not None:
                 self.used(rule)
                 return verdict
-        verdict = self._ratio(x, y)
-        return self._quantities(x, y) if verdict is None else verdict
+        verdict = self._ratio(gold, answer)
+        return self._quantities(gold, answer) if verdict is None else verdict
 
     def _ratio(self, gold: str, answer: str) -> bool | None:
         """1:2:3 is 2:4:6; two parts are a fraction."""
@@ -110,47 +114,60 @@ class ScalarComparer:
         )
 
     def _quantities(self, gold: str, answer: str) -> bool | None:
-        (x, unit_x), (y, unit_y) = units.split(gold), units.split(answer)
-        if unit_x is None or unit_y is None:  # 12\text{ m} shows what the letter in 12m is
-            (x, unit_x) = (x, unit_x) if unit_x else units.without(unit_y, x)
-            (y, unit_y) = (y, unit_y) if unit_y else units.without(unit_x, y)
-        if (unit_x or unit_y) and units.is_doubtful(unit_x, unit_y):
+        mine, its = units.split_both(gold, answer)
+        (x, unit_x), (y, unit_y) = mine, its
+        if units.is_doubtful(unit_x, unit_y):
             return None
-        if not (units.is_neutral((x, unit_x), unit_y) and units.is_neutral((y, unit_y), unit_x)):
+        if not (units.is_neutral(mine, unit_y) and units.is_neutral(its, unit_x)):
             return every((self._values(x, y), None))  # 18 too many
         radians = units.RADIAN in (unit_x, unit_y) or r"\pi" in (x + y)
         if units.DEGREE in (unit_x, unit_y) and unit_x != unit_y and radians:
-            return self.algebra(*(_radians(v, u) for v, u in ((x, unit_x), (y, unit_y))))
-        if unit_x and unit_y and not (unit_x.dimension and unit_y.dimension):
+            return self.algebra(_radians(mine), _radians(its))
+        if unit_x and unit_y:
+            return self._in_two_units(x, unit_x, y, unit_y)
+        return self._in_one_unit(mine, its)
+
+    def _in_two_units(self, x: str, unit_x: units.Unit, y: str, unit_y: units.Unit) -> bool | None:
+        if not (unit_x.dimension and unit_y.dimension):
             # 5 ways are 5 different ways, but 5 pupils may be 5 people, and 5 kJ are not 5 J.
             alike = unit_x.words <= unit_y.words or unit_x.words >= unit_y.words
             alike &= all(word[0] != "^" for word in unit_x.words ^ unit_y.words)
             return every((self._values(x, y), True if alike else None))
-        if unit_x and unit_y and unit_x != unit_y:
-            if unit_x.dimension != unit_y.dimension:
-                self.used("structure")
-                wages = units.are_money(unit_x, unit_y)  # $5 beside $5 per hour
-                return every((self._values(x, y), None)) if wages else False
+        if unit_x == unit_y:
+            return self._values(x, y)
+        if unit_x.dimension == unit_y.dimension:
             return self._multiple(x, unit_y.factor / unit_x.factor, y)
+        self.used("structure")
+        wages = units.are_money(unit_x, unit_y)  # $5 beside $5 per hour
+        return every((self._values(x, y), None)) if wages else False
+
+    def _in_one_unit(self, gold: units.Quantity, answer: units.Quantity) -> bool | None:
+        """Compare two quantities of which one has no unit, or both have none."""
+        (x, unit_x), (y, unit_y) = gold, answer
         verdict = self._values(x, y)
-        if verdict and unit_y == units.PERCENT and unit_x is None:
+        if verdict is not True and unit_y is None and self._equals_in_letters(x, y):
+            return None
+        unit = unit_x or unit_y
+        if unit is None:
+            return verdict
+        if verdict and unit_y == units.PERCENT:
             number = abs(exact.value(x) or Fraction(0))
             # 0.75% beside 0.75, of a hundred or of one; x% beside x
             return None if 0 < number < 1 or _VARIABLE.search(x) else True
-        is_one_number = exact.value(x) is not None and exact.value(y) is None
-        if is_one_number and verdict is not True and not unit_y:
-            value, unit = units.in_letters(y)  # 12 N beside 12, of newtons or times a variable
-            if unit and self._values(x, value):
-                return None
-        unit = unit_x or unit_y
-        factor = units.AMBIGUOUS.get(unit.words) if unit and unit_x != unit_y else None
-        if factor is not None:
+        if factor := units.AMBIGUOUS.get(unit.words):
             scaled = (_times(factor, x), y) if unit_x else (x, _times(factor, y))
             return False if some((verdict, self._values(*scaled))) is False else None
-        hundredths = (units.PERCENT, units.CENT)  # 50 cents beside 0.5, of a dollar
-        if verdict is False and (unit_x or unit_y) in hundredths and unit_x != unit_y:
+        if verdict is False and unit in (units.PERCENT, units.CENT):
+            # 50 cents beside 0.5, of a dollar
             return self._multiple(x, Fraction(100) if unit_x else Fraction(1, 100), y)
         return verdict
+
+    def _equals_in_letters(self, number: str, text: str) -> bool:
+        """Whether a text is this number if its last letters are a unit, as those of 12 N may be."""
+        if exact.value(number) is None or exact.value(text) is not None:
+            return False
+        value, unit = units.in_letters(text)
+        return unit is not None and self._values(number, value) is True
 
     def _multiple(self, gold: str, factor: Fraction, answer: str) -> bool | None:
         """Whether the reference is this multiple of the answer; a rounded one stays as it is."""
@@ -228,5 +245,6 @@ def _times(factor: Fraction, text: str) -> str:
     return rf"\frac{{{factor.numerator}}}{{{factor.denominator}}}\cdot({text})"
 
 
-def _radians(value: str, unit: units.Unit | None) -> str:
+def _radians(quantity: units.Quantity) -> str:
+    value, unit = quantity
     return rf"({value})\cdot\frac{{\pi}}{{180}}" if unit == units.DEGREE else value

@@ -1,7 +1,7 @@
-"""Units at the end of an answer (and a currency sign at its start).
+r"""Which quantity an answer is: its value, and the unit at its end or the currency before it.
 
-A unit on one side only does not make the answer wrong; two physical units are converted and need
-the same dimension. Words that are not known units (apples, ways) are kept as words.
+"5 km" and "5000 m" are one quantity; "5 apples" has words that are no known unit, which are kept. A
+unit on one side only does not make the answer wrong; two physical units need the same dimension.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ __all__ = [
     "is_sum",
     "spelled",
     "split",
+    "split_both",
     "symbol",
-    "without",
 ]
 
 
@@ -172,25 +172,36 @@ def split(text: str) -> Quantity:
     sign = "-" if text.startswith("-") else ""
     body = text.removeprefix("-")
     if currency := _CURRENCY.match(body):
-        value, each = split(_ABBREVIATED.sub(_in_digits, body[currency.end() :]))
-        name = _CURRENCIES.get(currency[1], currency[1])
-        unit = _DOLLAR if name == "dollar" else _unknown(name)
-        return sign + value, _with(unit, each) if each else unit
+        value, unit = _money(currency, body[currency.end() :])
+        return sign + value, unit
     if _COMPOUND.fullmatch(body):
         return _sum(sign, [split(part[0]) for part in _QUANTITY.finditer(body)]) or (text, None)
     match = _TRAILING.search(text)
     if not match or not _VALUE_END.search(text[: match.start()]) or _CHANGED.match(match[0]):
         return text, None
-    value, suffix = text[: match.start()], match[0]
-    while scale := _SCALED.match(suffix):  # 5 hundred thousand
-        value = rf"({value})\cdot{_SCALES[scale[1]] if scale[1] else _PARTS[scale[2]]}"
-        suffix = rf"\text{{{suffix[scale.end() :]}"
+    value, suffix = _scaled(text[: match.start()], match[0])
     if suffix.startswith("^"):  # but sin 30° is not an angle
         unit = DEGREE if suffix.endswith(r"\circ}") else _unknown(f"degree {_scale(suffix)}")
         return (text, None) if _FUNCTION.search(value) else (value, unit)
     if suffix.startswith(r"\%"):
         return value, _with(PERCENT, _parse(suffix[2:])) if suffix[2:] else PERCENT
     return value, _parse(suffix)
+
+
+def _money(currency: re.Match[str], amount: str) -> tuple[str, Unit]:
+    """$5, $5k, and $5 per hour."""
+    value, each = split(_ABBREVIATED.sub(_in_digits, amount))
+    name = _CURRENCIES.get(currency[1], currency[1])
+    unit = _DOLLAR if name == "dollar" else _unknown(name)
+    return value, _with(unit, each) if each else unit
+
+
+def _scaled(value: str, suffix: str) -> tuple[str, str]:
+    """The value with the scales before its unit, as in 5 hundred thousand km, and the rest."""
+    while scale := _SCALED.match(suffix):
+        value = rf"({value})\cdot{_SCALES[scale[1]] if scale[1] else _PARTS[scale[2]]}"
+        suffix = rf"\text{{{suffix[scale.end() :]}"
+    return value, suffix
 
 
 def _with(unit: Unit, other: Unit) -> Unit:
@@ -236,7 +247,17 @@ def is_sum(text: str) -> bool:
     return _COMPOUND.fullmatch(text) is not None and split(text)[1] is not None
 
 
-def without(unit: Unit | None, text: str) -> Quantity:
+def split_both(gold: str, answer: str) -> tuple[Quantity, Quantity]:
+    r"""`split` of both, where 12\text{ m} shows that the letter in 12m is a unit, too."""
+    mine, its = split(gold), split(answer)
+    if mine[1] is None:
+        mine = _like(its[1], gold)
+    if its[1] is None:
+        its = _like(mine[1], answer)
+    return mine, its
+
+
+def _like(unit: Unit | None, text: str) -> Quantity:
     """`split` of a text whose last letters stand, as if for variables, for a unit of this kind."""
     value, found = in_letters(text) if unit else (text, None)
     alike = found and unit and unit.dimension == found.dimension
