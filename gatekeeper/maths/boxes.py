@@ -1,4 +1,8 @@
-r"""The last boxes of a solution, \boxed{5}, and those joined to them, in linear time."""
+r"""Which boxes of a solution hold its answer: the last, and those joined to it.
+
+It is 5 in "\boxed{3} is too small, so \boxed{5}", and "2, 3" in "\boxed{2} and \boxed{3}". In
+linear time.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,8 @@ _JOINT = re.compile(  # "or", "(or", ", or else", "/"
 _OR = re.compile(r"(?<![a-z])or(?![a-z])", re.IGNORECASE)
 _NAME = re.compile(r"(?<![A-Za-z])([A-Za-z])[\s$]*=[\s$]*\Z")
 
+Depths = np.ndarray[tuple[int], np.dtype[np.int32]]
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
@@ -55,30 +61,34 @@ def find(text: str) -> list[Box]:
     excluded: list[Box] = []
     end = 0
     for match in found:
-        start = match.start()
-        if start < end:
+        if match.start() < end:
             continue  # inside the previous box
-        opening = match.end()
-        while opening < len(text) and text[opening].isspace():
-            opening += 1
-        if opening < len(text) and text[opening] == "{":
-            tail = depth[opening - offset :]
-            closing = int(np.argmax(tail < tail[0]))  # 0 where the brace is never closed
-            content = text[opening + 1 : opening + closing].strip() if closing else None
-            if content and surroundings.has_minus(text, start):
-                content = f"-({content})"
-            box = Box(start, opening + closing + 1, content)
-        elif token := _UNBRACED.match(text, match.end()):
-            box = Box(start, token.end(), token[1])
-        else:
+        box = _read(text, match, depth, offset)
+        if box is None:
             continue  # prose that mentions the command
         end = box.end if box.content is not None else 0
-        denied = surroundings.denial(text, start)
+        denied = surroundings.denial(text, box.start)
         if not denied:
             boxes.append(box)
         elif denied[1]:
             excluded.append(box)
     return boxes or excluded
+
+
+def _read(text: str, command: re.Match[str], depth: Depths, offset: int) -> Box | None:
+    """The box of a command; `depth` has the brace depths from `offset` on."""
+    start, opening = command.span()
+    while opening < len(text) and text[opening].isspace():
+        opening += 1
+    if text[opening : opening + 1] == "{":
+        tail = depth[opening - offset :]
+        closing = int(np.argmax(tail < tail[0]))  # 0 where the brace is never closed
+        content = text[opening + 1 : opening + closing].strip() if closing else None
+        if content and surroundings.has_minus(text, start):
+            content = f"-({content})"
+        return Box(start, opening + closing + 1, content)
+    token = _UNBRACED.match(text, command.end())
+    return Box(start, token.end(), token[1]) if token else None
 
 
 def joined(text: str, boxes: list[Box]) -> list[Box]:
@@ -120,7 +130,7 @@ def is_part(text: str, parts: list[Box]) -> bool:
     return len(parts) > 1 and surroundings.is_bracketed(text, parts[0].start, begin)
 
 
-def _depth(text: str) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def _depth(text: str) -> Depths:
     """Brace depth after each character, escaped braces not counted; shape (len(text),)."""
     masked = text.replace("\\\\", "  ").replace("\\{", "  ").replace("\\}", "  ")
     code = np.frombuffer(masked.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)

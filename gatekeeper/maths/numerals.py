@@ -1,4 +1,7 @@
-"""Numbers as they are written: thousands in groups, repeating decimals, powers of ten."""
+r"""Numbers as they are written: in groups, with periods, with powers of ten, in words.
+
+"1,234" is 1234, "0.1666..." is 0.1\overline{6}, and "twenty-one" is 21.
+"""
 
 from __future__ import annotations
 
@@ -138,20 +141,20 @@ def _in_digits(text: str) -> str:
         return text
     words = re.findall(r"\d|[a-z]+", text.replace(r"\text", ""))
     sign = "-" if words[0] in ("minus", "negative") else ""
-    if sign:
-        words = words[1:]
-    if not words:
-        return text
-    if number := _number(words):
-        return sign + number
-    if words[0] in _CARDINALS and words[0] != "a" and " " in text:
-        for end in range(min(len(words) - 1, MAX_WORDS), 0, -1):  # five dollars
-            is_whole = words[end] not in _CARDINALS and words[end] not in _SCALES
-            if sign and words[end] != "point":
-                continue
-            if is_whole and (number := _number(words[:end])):
-                return rf"{sign}{number}\text{{{' '.join(words[end:])}}}"
-    return text
+    words = words[len(sign) :]
+    number = _number(words)
+    if not number and words and words[0] in _CARDINALS and words[0] != "a" and " " in text:
+        number = _with_unit(words, "point" if sign else "")
+    return sign + number if number else text
+
+
+def _with_unit(words: list[str], first: str) -> str | None:
+    r"""Five dollars as 5\text{dollars}. `first`: the only word that the unit may begin with."""
+    for end in range(min(len(words) - 1, MAX_WORDS), 0, -1):
+        may_begin = words[end] not in _CARDINALS and words[end] not in _SCALES
+        if may_begin and first in ("", words[end]) and (number := _number(words[:end])):
+            return rf"{number}\text{{{' '.join(words[end:])}}}"
+    return None
 
 
 def _number(words: list[str]) -> str | None:
