@@ -1,4 +1,7 @@
-"""Phrases and notations that stand for other symbols, in a canonical spelling."""
+r"""Which symbols a phrase or a notation stands for, in a canonical spelling.
+
+"3 (mod 5)" is 3\pmod{5}, and "the number of ways is 5" is 5.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable
 
 from gatekeeper.maths.vocabulary import NEGATIONS, TENTATIVE, WORDS, words_of
 
-__all__ = ["arrangements", "in_symbols"]
+__all__ = ["Replacement", "arrangements", "in_symbols"]
 
 Replacement = str | Callable[[re.Match[str]], str]
 
@@ -33,213 +36,184 @@ _VERB = (
 )
 
 # A literal part, without which the pattern is not tried; the pattern; its replacement.
-_REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
-    (r"\text{", re.compile(r"\\text\{(?:minus|negative)\}(?=[\d\\])"), "-"),
-    (  # 1010 (base 2), 1010_{base two}
+_REWRITES: tuple[tuple[str, str, Replacement], ...] = (
+    (r"\text{", r"\\text\{(?:minus|negative)\}(?=[\d\\])", "-"),
+    # 1010 (base 2), 1010_{base two}
+    (
         "base",
-        re.compile(r"(?<=[0-9A-Za-z)}])(?:_\{|\()?\\text\{(?:in )?base ?([a-z]*)\}(\d*)[})]?"),
+        r"(?<=[0-9A-Za-z)}])(?:_\{|\()?\\text\{(?:in )?base ?([a-z]*)\}(\d*)[})]?",
         lambda m: f"_{{{WORDS.get(m[1], m[1]) or m[2]}}}",
     ),
-    ("C(", re.compile(r"(?<![A-Za-z\\])C\((\d+|n),(\d+|[kr])\)"), r"\\binom{\1}{\2}"),
-    ("C_", re.compile(r"(?<![A-Za-z\\])C_\{(\d+|n)\}\^\{(\d+|[kr])\}"), r"\\binom{\1}{\2}"),
-    ("C^", re.compile(r"(?<![A-Za-z\\])C\^\{(\d+|[kr])\}_\{(\d+|n)\}"), r"\\binom{\2}{\1}"),
-    ("C", re.compile(r"(?<![\w}.])(\d+)C(\d+)(?![\w(])"), r"\\binom{\1}{\2}"),
-    (  # arrangements of 2 of 5
+    ("C(", r"(?<![A-Za-z\\])C\((\d+|n),(\d+|[kr])\)", r"\\binom{\1}{\2}"),
+    ("C_", r"(?<![A-Za-z\\])C_\{(\d+|n)\}\^\{(\d+|[kr])\}", r"\\binom{\1}{\2}"),
+    ("C^", r"(?<![A-Za-z\\])C\^\{(\d+|[kr])\}_\{(\d+|n)\}", r"\\binom{\2}{\1}"),
+    ("C", r"(?<![\w}.])(\d+)C(\d+)(?![\w(])", r"\\binom{\1}{\2}"),
+    # arrangements of 2 of 5
+    (
         "_{",
-        re.compile(
-            r"(?<![\w})])(?:[_^]\{(\d{1,3})\}P_\{(\d{1,3})\}|[AP]_\{(\d{1,3})\}\^\{(\d{1,3})\})"
-        ),
+        r"(?<![\w})])(?:[_^]\{(\d{1,3})\}P_\{(\d{1,3})\}|[AP]_\{(\d{1,3})\}\^\{(\d{1,3})\})",
         lambda m: arrangements(m[1] or m[3], m[2] or m[4]) or m[0],
     ),
-    (
-        "}C_",
-        re.compile(r"(?:(?<![\w})])|(?<=\\cdot))[_^]\{(\d+|n)\}C_\{(\d+|[kr])\}"),  # 5 over 2
-        r"\\binom{\1}{\2}",
-    ),
+    # 5 over 2
+    ("}C_", r"(?:(?<![\w})])|(?<=\\cdot))[_^]\{(\d+|n)\}C_\{(\d+|[kr])\}", r"\\binom{\1}{\2}"),
     (
         "/",
-        re.compile(r"(?<=[\d}])(?:\\text\{([ckm]m|ft|mi)\}/(s|h|hr|min)|m/s)(?![A-Za-z])"),
+        r"(?<=[\d}])(?:\\text\{([ckm]m|ft|mi)\}/(s|h|hr|min)|m/s)(?![A-Za-z])",
         lambda m: rf"\text{{{m[1] or 'm'}/{m[2] or 's'}}}",
     ),
-    (  # 30^o, and 22 degrees 30 minutes
-        "^{",
-        re.compile(r"(?<=\d)\^\{(?:o|\\text\{(?:o|deg)\})\}(?![A-Za-z(])"),
-        r"^{\\circ}",
-    ),
+    # 30^o, and 22 degrees 30 minutes
+    ("^{", r"(?<=\d)\^\{(?:o|\\text\{(?:o|deg)\})\}(?![A-Za-z(])", r"^{\\circ}"),
     (
         "'",
-        re.compile(r"(?<![\d.])(\d{1,9})\^\{\\circ\}(\d\d?)'(?:(\d\d?)'')?\Z"),
+        r"(?<![\d.])(\d{1,9})\^\{\\circ\}(\d\d?)'(?:(\d\d?)'')?\Z",
         lambda m: (
             rf"\frac{{{int(m[1]) * 3600 + int(m[2]) * 60 + int(m[3] or 0)}}}{{3600}}^{{\circ}}"
         ),
     ),
-    (  # 5'6"
-        "'",
-        re.compile(r"\A(\d{1,9})'(\d{1,2}(?:\.\d+)?)(?:'')?\Z"),
-        r"\1\\text{ft}\2\\text{in}",
-    ),
-    (  # 2 cis 60 degrees
+    # 5'6"
+    ("'", r"\A(\d{1,9})'(\d{1,2}(?:\.\d+)?)(?:'')?\Z", r"\1\\text{ft}\2\\text{in}"),
+    # 2 cis 60 degrees
+    (
         r"\cis",
-        re.compile(rf"\\cis\s?(?:\{{({_ARGUMENT})\}}|\(({_ARGUMENT})\)|({_ARGUMENT}))"),
+        rf"\\cis\s?(?:\{{({_ARGUMENT})\}}|\(({_ARGUMENT})\)|({_ARGUMENT}))",
         lambda m: "(\\cos({0})+i\\sin({0}))".format(m[1] or m[2] or m[3]),
     ),
-    ("<", re.compile(r"\A<([^<>=]*,[^<>=]*)>\Z"), r"\\langle \1\\rangle"),
-    (  # 10 \mu\text{m}
+    ("<", r"\A<([^<>=]*,[^<>=]*)>\Z", r"\\langle \1\\rangle"),
+    # 10 \mu\text{m}
+    (
         r"\mu",
-        re.compile(r"(?<=[\d})])\\mu(?:\\text\{([a-z]+)\}| ([msgl]))\Z"),
+        r"(?<=[\d})])\\mu(?:\\text\{([a-z]+)\}| ([msgl]))\Z",
         lambda m: rf"\text{{micro{m[1] or m[2]}}}",
     ),
     (
         r"\Omega",
-        re.compile(r"(?<=[\d})])(?:\\text\{(k|mega)\}|([kM]))?\\Omega\Z"),
+        r"(?<=[\d})])(?:\\text\{(k|mega)\}|([kM]))?\\Omega\Z",
         lambda m: rf"\text{{{'mega' if m[2] == 'M' else m[1] or m[2] or ''}ohm}}",
     ),
-    (r"\$", re.compile(r"\A(?:US|\\text\{us\})(?=\\\$)"), ""),  # US$5
-    (r"{\text{", re.compile(r"\\text\{(?=\\text\{pound)"), ""),
-    ("Rs", re.compile(r"\ARs\.?\s?(?=\d)"), r"\\text{rs}"),
-    (",", re.compile(r"(?<=[)\]])(?:U|\\text\{u\})(?=[(\[])"), r"\\cup"),
-    (r"\mathbb", re.compile(r"(?<=\\mathbb\{[CNQRZ]\})-(?=\\\{)"), r"\\setminus"),  # R - {0}
+    # US$5
+    (r"\$", r"\A(?:US|\\text\{us\})(?=\\\$)", ""),
+    (r"{\text{", r"\\text\{(?=\\text\{pound)", ""),
+    ("Rs", r"\ARs\.?\s?(?=\d)", r"\\text{rs}"),
+    (",", r"(?<=[)\]])(?:U|\\text\{u\})(?=[(\[])", r"\\cup"),
+    # R - {0}
+    (r"\mathbb", r"(?<=\\mathbb\{[CNQRZ]\})-(?=\\\{)", r"\\setminus"),
+    (r"\mapsto", r"\A(?:([a-z]):)?([a-z])\\mapsto\s?", lambda m: f"{m[1] or 'f'}({m[2]})="),
+    ("C", r"(?<=\+C),\(?C\\in\s?\\mathbb\{R\}\)?\Z", ""),
+    # f(x)=x for all x
     (
-        r"\mapsto",
-        re.compile(r"\A(?:([a-z]):)?([a-z])\\mapsto\s?"),
-        lambda m: f"{m[1] or 'f'}({m[2]})=",
-    ),
-    ("C", re.compile(r"(?<=\+C),\(?C\\in\s?\\mathbb\{R\}\)?\Z"), ""),
-    (  # f(x)=x for all x
         "for",
-        re.compile(
-            r"(?<=[\w)}]),?(?:\\text\{for (?:all|every|any)(?: real)?\}|\\forall\s?)"
-            r"[a-z](?:\\in\s?\\mathbb\{R\})?\Z"
-        ),
+        r"(?<=[\w)}]),?(?:\\text\{for (?:all|every|any)(?: real)?\}|\\forall\s?)"
+        r"[a-z](?:\\in\s?\\mathbb\{R\})?\Z",
         "",
     ),
-    (  # about 5, the answer is 5
+    # about 5, the answer is 5
+    (
         "",
-        re.compile(
-            r"\A(?:\\approx|\\sim|=|\\Rightarrow|\\text\{(?:about|approximately|exactly|only|just"
-            r"|roughly|around|precisely|simply|indeed|clearly|definitely|equal to|so|thus|hence"
-            r"|therefore|we (?:get|have|find|obtain)|a total of|in|(?:in )?(?:the )?year"
-            r"|the number)\},?)+\s?(?=[\d\\-])"
-        ),
-        "",
-    ),
-    (  # the point (1, 2)
-        r"\text{",
-        re.compile(
-            r"\A\\text\{(?:at )?(?:the )?(?:points?|vectors?|intervals?|(?:ordered )?pairs?|sets?"
-            r"|matrix|coordinates?)\}(?=[(\[]|\\(?:\{|langle|begin))"
-        ),
+        r"\A(?:\\approx|\\sim|=|\\Rightarrow|\\text\{(?:about|approximately|exactly|only|just"
+        r"|roughly|around|precisely|simply|indeed|clearly|definitely|equal to|so|thus|hence"
+        r"|therefore|we (?:get|have|find|obtain)|a total of|in|(?:in )?(?:the )?year"
+        r"|the number)\},?)+\s?(?=[\d\\-])",
         "",
     ),
-    (  # the answer is (1, 2), the number of ways is 5
-        r"\text{",
-        re.compile(
-            r"\A\\text\{(?:(?:the )?(?:final |correct )?(?:answer|result)(?: is)?"
-            rf"|{_NO_NEGATION}[a-z' -]* (?:is|are|equals))\}}[:=]?\s?(?=.)"
-        ),
-        "",
-    ),
-    (  # she has 18 apples
-        r"\text{",
-        re.compile(
-            rf"\A\\text\{{{_NO_NEGATION}{_NO_HYPOTHESIS}[a-z][a-z' -]* (?:{_VERB})"
-            r"(?: (?:a total of|exactly|about))?\}"
-            r"(?=-?(?:\\\$)?(?:\d|\\frac))"
-        ),
-        "",
-    ),
+    # the point (1, 2)
     (
         r"\text{",
-        re.compile(rf"\A\\text\{{{_NO_NEGATED_LABEL}[a-z][a-z ]+: (?=[^}}:]+\}}\Z)"),
-        r"\\text{",
-    ),  # domain: all reals
-    (  # the answer is east
-        r"\text{",
-        re.compile(r"\A\\text\{(?:the )?(?:final |correct )?answer(?: is|:)+ (?=[^}])"),
-        r"\\text{",
-    ),
-    (r"\text{", re.compile(r"\A(?:[A-Za-z])?\\text\{(?:is|equals)\}(?=[\d\\-])"), ""),
-    (  # all n > 3
-        r"\text{",
-        re.compile(r"\A\\text\{(?:for )?(?:all|any|every)(?: real)?\}(?=[a-z](?:[<>]|\\[lg]eq))"),
+        r"\A\\text\{(?:at )?(?:the )?(?:points?|vectors?|intervals?|(?:ordered )?pairs?|sets?"
+        r"|matrix|coordinates?)\}(?=[(\[]|\\(?:\{|langle|begin))",
         "",
     ),
-    (  # 3 (mod 5)
+    # the answer is (1, 2), the number of ways is 5
+    (
+        r"\text{",
+        r"\A\\text\{(?:(?:the )?(?:final |correct )?(?:answer|result)(?: is)?"
+        rf"|{_NO_NEGATION}[a-z' -]* (?:is|are|equals))\}}[:=]?\s?(?=.)",
+        "",
+    ),
+    # she has 18 apples
+    (
+        r"\text{",
+        rf"\A\\text\{{{_NO_NEGATION}{_NO_HYPOTHESIS}[a-z][a-z' -]* (?:{_VERB})"
+        r"(?: (?:a total of|exactly|about))?\}"
+        r"(?=-?(?:\\\$)?(?:\d|\\frac))",
+        "",
+    ),
+    # domain: all reals
+    (r"\text{", rf"\A\\text\{{{_NO_NEGATED_LABEL}[a-z][a-z ]+: (?=[^}}:]+\}}\Z)", r"\\text{"),
+    # the answer is east
+    (r"\text{", r"\A\\text\{(?:the )?(?:final |correct )?answer(?: is|:)+ (?=[^}])", r"\\text{"),
+    (r"\text{", r"\A(?:[A-Za-z])?\\text\{(?:is|equals)\}(?=[\d\\-])", ""),
+    # all n > 3
+    (r"\text{", r"\A\\text\{(?:for )?(?:all|any|every)(?: real)?\}(?=[a-z](?:[<>]|\\[lg]eq))", ""),
+    # 3 (mod 5)
+    (
         "mod",
-        re.compile(
-            r"\(?(?:\\[pb]?mod|\\text\{\(?mod(?:ulo)?\}|(?<![a-zA-Z])mod)\s?[{(]?(\d{1,9})[})]{0,2}\Z"
-        ),
+        r"\(?(?:\\[pb]?mod|\\text\{\(?mod(?:ulo)?\}|(?<![a-zA-Z])mod)\s?[{(]?(\d{1,9})[})]{0,2}\Z",
         r"\\pmod{\1}",
     ),
-    (  # quadrant 3, the third quadrant
+    # quadrant 3, the third quadrant
+    (
         "quadrant",
-        re.compile(
-            r"\A\\text\{(?:in )?(?:the )?(?:quadrant (i{1,3}|iv)\}|quadrant\}(I{1,3}|IV|[1-4])"
-            rf"|({'|'.join(_QUADRANTS)}) quadrant\}})\Z"
-        ),
+        r"\A\\text\{(?:in )?(?:the )?(?:quadrant (i{1,3}|iv)\}|quadrant\}(I{1,3}|IV|[1-4])"
+        rf"|({'|'.join(_QUADRANTS)}) quadrant\}})\Z",
         lambda m: (m[1] or _QUADRANTS.get(m[3] or m[2]) or m[2]).upper(),
     ),
-    (  # 2\sqrt{3} or about 3.46
+    # 2\sqrt{3} or about 3.46
+    (
         "or",
-        re.compile(r"(?:\\lor\s?\\text\{|\\text\{or )(?:about|approximately|roughly)\}(?=\d)"),
+        r"(?:\\lor\s?\\text\{|\\text\{or )(?:about|approximately|roughly)\}(?=\d)",
         r"\\approx ",
     ),
-    (  # 150 minutes (2.5 hours)
-        "}(",
-        re.compile(rf"\A({_QUANTITY})\(({_QUANTITY})\)\Z"),
-        r"\1\\lor \2",
-    ),
-    ("(\\text{", re.compile(r"\A\(\\text\{([a-j])\}\)"), r"\\text{(\1)}"),  # (B), a choice
-    ("(", re.compile(r"\A(-?\d[\d.]*)(\([A-E]\))\Z"), r"\2\1"),  # 18 (B), a choice after its value
-    (  # 2h 30min
-        "h",
-        re.compile(r"\A(\d+)h(\d+)(?:\\text\{min\}|min|m)\Z"),
-        r"\1\\text{h}\2\\text{min}",
-    ),
-    ("choose", re.compile(r"\A(\d+|n)\\text\{choose\}(\d+|[kr])\Z"), r"\\binom{\1}{\2}"),
-    ("to", re.compile(r"(?<=\d)(?:\\text\{to\}|to)(?=\d+\Z)"), ":"),  # 2 to 3
-    (  # 5 R 2
+    # 150 minutes (2.5 hours)
+    ("}(", rf"\A({_QUANTITY})\(({_QUANTITY})\)\Z", r"\1\\lor \2"),
+    # (B), a choice
+    ("(\\text{", r"\A\(\\text\{([a-j])\}\)", r"\\text{(\1)}"),
+    # 18 (B), a choice after its value
+    ("(", r"\A(-?\d[\d.]*)(\([A-E]\))\Z", r"\2\1"),
+    # 2h 30min
+    ("h", r"\A(\d+)h(\d+)(?:\\text\{min\}|min|m)\Z", r"\1\\text{h}\2\\text{min}"),
+    ("choose", r"\A(\d+|n)\\text\{choose\}(\d+|[kr])\Z", r"\\binom{\1}{\2}"),
+    # 2 to 3
+    ("to", r"(?<=\d)(?:\\text\{to\}|to)(?=\d+\Z)", ":"),
+    # 5 R 2
+    (
         "",
-        re.compile(r"\A(\d+)(?:[Rr]|\\text\{(?:r|(?:with )?(?:a )?remainder(?: of)?)\})(\d+)\Z"),
+        r"\A(\d+)(?:[Rr]|\\text\{(?:r|(?:with )?(?:a )?remainder(?: of)?)\})(\d+)\Z",
         r"\1\\text{remainder}\2",
     ),
-    (r"(\text{", re.compile(r"(?<=[\w})])\(\\text\{([a-z ]+)\}\)\Z"), r"\\text{(\1)}"),
-    ("x", re.compile(r"(\A\d+)x(?=\d+\Z)"), r"\1\\cdot"),  # 3 x 4
-    (r"\text{x}", re.compile(r"(?<=\d)\\text\{x\}(?=\d)"), r"\\cdot"),
-    (  # the cube root of 2
+    (r"(\text{", r"(?<=[\w})])\(\\text\{([a-z ]+)\}\)\Z", r"\\text{(\1)}"),
+    # 3 x 4
+    ("x", r"(\A\d+)x(?=\d+\Z)", r"\1\\cdot"),
+    (r"\text{x}", r"(?<=\d)\\text\{x\}(?=\d)", r"\\cdot"),
+    # the cube root of 2
+    (
         "root of",
-        re.compile(r"\\text\{(?:the )?(square|cube) root of\}(\d+)\Z"),
+        r"\\text\{(?:the )?(square|cube) root of\}(\d+)\Z",
         lambda m: rf"\sqrt{'' if m[1] == 'square' else '[3]'}{{{m[2]}}}",
     ),
-    ("halves", re.compile(r"\A(\d+)\\text\{halves\}\Z"), r"\\frac{\1}{2}"),
-    (  # 0.3 repeating
-        "r",
-        re.compile(r"(?<=\d\.)(\d)\\text\{\(?(?:repeating|recurring)\)?\}\Z"),
-        r"\\overline{\1}",
-    ),
-    ("not exist", re.compile(r"\A\\text\{(?:the )?(?:limit )?does not exist\}\Z"), r"\\text{dne}"),
+    ("halves", r"\A(\d+)\\text\{halves\}\Z", r"\\frac{\1}{2}"),
+    # 0.3 repeating
+    ("r", r"(?<=\d\.)(\d)\\text\{\(?(?:repeating|recurring)\)?\}\Z", r"\\overline{\1}"),
+    ("not exist", r"\A\\text\{(?:the )?(?:limit )?does not exist\}\Z", r"\\text{dne}"),
     (
         "real number",
-        re.compile(r"\A(?:\\text\{any|[a-z]\\text\{(?:is|can be) (?:any|all)) real numbers?\}\Z"),
+        r"\A(?:\\text\{any|[a-z]\\text\{(?:is|can be) (?:any|all)) real numbers?\}\Z",
         r"\\mathbb{R}",
     ),
     (
         "real number",
-        re.compile(
-            r"\A(?:[a-z]\\in\s?)?\\text\{(?:the )?(?:set of )?all real numbers"
-            r"(?:,)? (?:except|but|other than)(?: for)?\}(-?[\d][^,A-Za-z]*)\Z"
-        ),
+        r"\A(?:[a-z]\\in\s?)?\\text\{(?:the )?(?:set of )?all real numbers"
+        r"(?:,)? (?:except|but|other than)(?: for)?\}(-?[\d][^,A-Za-z]*)\Z",
         r"\\mathbb{R}\\setminus\\{\1\\}",
     ),
-    (  # 17th, but not 2th
+    # 17th, but not 2th
+    (
         "",
-        re.compile(
-            r"\A(\d*(?:(?<!1)(?:1(?=\^?\{?st)|2(?=\^?\{?nd)|3(?=\^?\{?rd))"
-            r"|(?:1\d|[04-9])(?=\^?\{?th)))(?:\^\{)?[snrt][tdh]\}?\Z"
-        ),
+        r"\A(\d*(?:(?<!1)(?:1(?=\^?\{?st)|2(?=\^?\{?nd)|3(?=\^?\{?rd))"
+        r"|(?:1\d|[04-9])(?=\^?\{?th)))(?:\^\{)?[snrt][tdh]\}?\Z",
         r"\1\\text{th}",
     ),
 )
+_RULES = [(literal, re.compile(pattern), symbols) for literal, pattern, symbols in _REWRITES]
 
 
 def arrangements(n: str, k: str) -> str | None:
@@ -250,7 +224,7 @@ def arrangements(n: str, k: str) -> str | None:
 
 def in_symbols(text: str) -> str:
     """The text with each phrase in its usual symbols."""
-    for literal, pattern, replacement in _REWRITES:
+    for literal, pattern, replacement in _RULES:
         if literal in text:
             text = pattern.sub(replacement, text)
     return text

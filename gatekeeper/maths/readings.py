@@ -1,4 +1,7 @@
-"""Other ways in which one answer may be read: a list as an interval, 2i+3j as a vector."""
+r"""Other ways in which one answer may be read.
+
+2i+3j may be the vector (2, 3), and "3,5" the decimal 3.5.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from gatekeeper.maths import exact
+from gatekeeper.maths.phrases import Replacement
 from gatekeeper.maths.structure import Kind, Node, split
 from gatekeeper.maths.vocabulary import NEGATIONS
 
@@ -31,81 +35,63 @@ _AXIS = re.compile(r"(.*?)(?<![A-Za-z\\])([ijk])")
 _OUT_OF = r"(?:\\text\{(?:out )?of\}|\\text\{out\}of|outof|of)"
 _NUMBERED = re.compile(r"([xz])_\{\d\}")  # roots; but a_1, a_2 have an order
 # A literal part, without which the pattern is not tried; the pattern; its replacement.
-_OTHERS = (
-    (")/(", re.compile(r"(\d+)\((\d+)\)/\((\d+)\)"), r"\1\\frac{\2}{\3}"),  # a mixed number
-    ("k", re.compile(r"(?<=\d)k\Z"), r"\\cdot1000"),
-    ("K", re.compile(r"(?<=\d)K\Z"), r"\\cdot1000"),
-    ("M", re.compile(r"(?<=\d)M\Z"), r"\\cdot10^{6}"),
-    (r"\text{mega}", re.compile(r"(?<=\d)\\text\{mega\}\Z"), r"\\cdot10^{6}"),
-    ("e-", re.compile(r"(-?\d+)e(-\d{1,2})\Z"), r"\1\\cdot10^{\2}"),
-    (":", re.compile(r"\A(\d+):(\d\d):(\d\d)\Z"), r"\1\\text{h}\2\\text{min}\3\\text{s}"),
-    (":", re.compile(r"\A(\d+):(\d\d)\Z"), r"\1\\text{h}\2\\text{min}"),
-    (":", re.compile(r"\A(\d+):(\d\d)\Z"), r"\1\\text{min}\2\\text{s}"),
-    ("of", re.compile(rf"\A(\d+){_OUT_OF}(\d+)\Z"), r"\\frac{\1}{\2}"),
-    ("of", re.compile(rf"\A(\d+){_OUT_OF}\d+\Z"), r"\1"),
-    ("in", re.compile(r"\A(\d+)(?:\\text\{in\}|in)(\d+)\Z"), r"\\frac{\1}{\2}"),
-    (  # 1.234,56
-        ",",
-        re.compile(r"\A(\d{1,3}(?:\.\d{3})+),(\d+)\Z"),
-        lambda m: f"{m[1].replace('.', '')}.{m[2]}",
-    ),
-    ("j", re.compile(r"(?<![A-Za-z\\])j(?![A-Za-z])"), "i"),  # of a complex number
-    (  # 5 since x > 0
-        r"\text{",
-        re.compile(r"\A([^()]+?)\\text\{,? ?(?:since|because)\b.*\Z"),
-        r"\1",
-    ),
-    (  # a decrease of 20 per cent
+_OTHERS: tuple[tuple[str, str, Replacement], ...] = (
+    # a mixed number
+    (")/(", r"(\d+)\((\d+)\)/\((\d+)\)", r"\1\\frac{\2}{\3}"),
+    ("k", r"(?<=\d)k\Z", r"\\cdot1000"),
+    ("K", r"(?<=\d)K\Z", r"\\cdot1000"),
+    ("M", r"(?<=\d)M\Z", r"\\cdot10^{6}"),
+    (r"\text{mega}", r"(?<=\d)\\text\{mega\}\Z", r"\\cdot10^{6}"),
+    ("e-", r"(-?\d+)e(-\d{1,2})\Z", r"\1\\cdot10^{\2}"),
+    (":", r"\A(\d+):(\d\d):(\d\d)\Z", r"\1\\text{h}\2\\text{min}\3\\text{s}"),
+    (":", r"\A(\d+):(\d\d)\Z", r"\1\\text{h}\2\\text{min}"),
+    (":", r"\A(\d+):(\d\d)\Z", r"\1\\text{min}\2\\text{s}"),
+    ("of", rf"\A(\d+){_OUT_OF}(\d+)\Z", r"\\frac{\1}{\2}"),
+    ("of", rf"\A(\d+){_OUT_OF}\d+\Z", r"\1"),
+    ("in", r"\A(\d+)(?:\\text\{in\}|in)(\d+)\Z", r"\\frac{\1}{\2}"),
+    # 1.234,56
+    (",", r"\A(\d{1,3}(?:\.\d{3})+),(\d+)\Z", lambda m: f"{m[1].replace('.', '')}.{m[2]}"),
+    # of a complex number
+    ("j", r"(?<![A-Za-z\\])j(?![A-Za-z])", "i"),
+    # 5 since x > 0
+    (r"\text{", r"\A([^()]+?)\\text\{,? ?(?:since|because)\b.*\Z", r"\1"),
+    # a decrease of 20 per cent
+    (
         "%",
-        re.compile(
-            r"\A(\d[\d.]*\\%)\\text\{[a-z ]*\b(?:decrease|reduction|drop|loss|less|discount)\}\Z"
-        ),
+        r"\A(\d[\d.]*\\%)\\text\{[a-z ]*\b(?:decrease|reduction|drop|loss|less|discount)\}\Z",
         r"-\1",
     ),
-    (r"\mp", re.compile(r"\\mp(?![a-z])"), r"\\pm"),  # the same values, in another order
-    (r"\log", re.compile(r"\\log(?![a-z_])"), r"\\ln"),
-    (  # 2n+1 (n > 0)
-        ")",
-        re.compile(r"\A(.+?)\(([a-z](?:[<>]|\\(?:[lg]eq|neq|in)(?![a-z])).*)\)\Z"),
-        r"\1,\2",
-    ),
-    (  # 1/x for x > 0
-        r"\text{",
-        re.compile(
-            r"\A([^&]+?)\\text\{,? ?(?:for|where|when|if|with)(?: all)?\}"
-            r"[a-z](?:[=<>]|\\(?:[lg]eq|neq|in)(?![a-z])).*\Z"
-        ),
-        r"\1",
-    ),
+    # the same values, in another order
+    (r"\mp", r"\\mp(?![a-z])", r"\\pm"),
+    (r"\log", r"\\log(?![a-z_])", r"\\ln"),
+    # 2n+1 (n > 0)
+    (")", r"\A(.+?)\(([a-z](?:[<>]|\\(?:[lg]eq|neq|in)(?![a-z])).*)\)\Z", r"\1,\2"),
+    # 1/x for x > 0
     (
-        "{all ",
-        re.compile(r"\A\\text\{all (?:[a-z]+ )?(?:integers|numbers)\}(?=[a-z](?:[<>]|\\[lg]eq))"),
-        "",
-    ),
-    (  # 150 minutes (2.5 hours)
-        "}(",
-        re.compile(r"\A([^()]+\})\([^()]+\)\Z"),
+        r"\text{",
+        r"\A([^&]+?)\\text\{,? ?(?:for|where|when|if|with)(?: all)?\}"
+        r"[a-z](?:[=<>]|\\(?:[lg]eq|neq|in)(?![a-z])).*\Z",
         r"\1",
     ),
-    ("(\\text{", re.compile(r"\A([^()]+)\(\\text\{[^()]+\)\Z"), r"\1"),  # 2 (multiplicity 3)
-    (  # x is not 1, and not 2
+    ("{all ", r"\A\\text\{all (?:[a-z]+ )?(?:integers|numbers)\}(?=[a-z](?:[<>]|\\[lg]eq))", ""),
+    # 150 minutes (2.5 hours)
+    ("}(", r"\A([^()]+\})\([^()]+\)\Z", r"\1"),
+    # 2 (multiplicity 3)
+    ("(\\text{", r"\A([^()]+)\(\\text\{[^()]+\)\Z", r"\1"),
+    # x is not 1, and not 2
+    (
         r"\neq",
-        re.compile(r"\A([a-z])\\neq\s?([^,A-Za-z]+)(?:,(?:\1\\neq\s?)?([^,A-Za-z]+))?\Z"),
+        r"\A([a-z])\\neq\s?([^,A-Za-z]+)(?:,(?:\1\\neq\s?)?([^,A-Za-z]+))?\Z",
         lambda m: rf"\mathbb{{R}}\setminus\{{{m[2]}{',' + m[3] if m[3] else ''}\}}",
     ),
-    (  # 5 (since 2+3=5)
-        r"\text{(",
-        re.compile(r"\A([^()]+?)\\text\{\((?:since|because|as|from|using|by)\b.*\)\Z"),
-        r"\1",
-    ),
-    ("{no", re.compile(r"\A\\text\{no(?:ne|[a-z ]* solutions?)\}\Z"), "0"),
-    (
-        "{infinitely",
-        re.compile(r"\A\\text\{infinitely many(?: solutions)?\}\Z"),
-        r"\\infty",
-    ),
-    (",", re.compile(r"\A(\d{1,2}),(\d\d),(\d{3})\Z"), r"\1\2\3"),  # 12 lakh
+    # 5 (since 2+3=5)
+    (r"\text{(", r"\A([^()]+?)\\text\{\((?:since|because|as|from|using|by)\b.*\)\Z", r"\1"),
+    ("{no", r"\A\\text\{no(?:ne|[a-z ]* solutions?)\}\Z", "0"),
+    ("{infinitely", r"\A\\text\{infinitely many(?: solutions)?\}\Z", r"\\infty"),
+    # 12 lakh
+    (",", r"\A(\d{1,2}),(\d\d),(\d{3})\Z", r"\1\2\3"),
 )
+_RULES = [(literal, re.compile(pattern), reading) for literal, pattern, reading in _OTHERS]
 _REPEATED = re.compile(r"([^()]+)\(([^()]+)\)")
 _LED_IN = re.compile(  # surely 5, but not "at least 5"
     rf"\A\\text\{{(?![^}}]*\b(?:{NEGATIONS}|under|over|below|above|root|square|cube|log|power"
@@ -177,7 +163,7 @@ def others(gold: str, answer: str) -> Iterator[tuple[str, str]]:
     ):
         yield gold, number
     both = f"{gold} {answer}"
-    for literal, pattern, replacement in _OTHERS:
+    for literal, pattern, replacement in _RULES:
         if literal not in both:
             continue
         x, y = pattern.sub(replacement, gold), pattern.sub(replacement, answer)
