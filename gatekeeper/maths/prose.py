@@ -1,4 +1,7 @@
-r"""Plain words around a number, as in "18 years old": they are words, not products of letters."""
+r"""Whether letters around a number are words, and no products of variables.
+
+In "18 years old" they are words, in "18 abc" a product.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ __all__ = ["in_text"]
 _END = r"(?=(?:[.,~\s]|\\(?:[,;:! ]|q?quad)|\\text\{[.,\s]*\})*\Z)"
 # "18 years old", "18 integers divisible by 3", "5 more than x"
 _OBJECT = r"(?:[a-z]+s\b[a-z' -]*|more|less|fewer) (?:by|than|from) (?:\d+|[b-z])"
-_AFTER = re.compile(rf"(?<=[\d}})%])\s+({_OBJECT}|[a-z][A-Za-z' -]*[a-z]){_END}")
+_AFTER = re.compile(rf"(?<=[\d}})%])\s+({_OBJECT}|[A-Za-z][A-Za-z' -]*[a-z]){_END}")
 _FRACTION = re.compile(rf"\s*(?:{'|'.join(COUNTS)})[ -](?:{PARTS})s\.?\s*", re.IGNORECASE)
 _BEFORE = re.compile(  # but not "even and 4", a list
     r"\A\s*([A-Za-z][a-z' -]*[a-z])(?<!\band)(?<!\bor):?\s+(?=[\\\d(-])"

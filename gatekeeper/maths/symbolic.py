@@ -1,7 +1,7 @@
-"""Symbolic equality by math-verify, after guards and with a second check of what it accepts.
+r"""Whether two expressions are equal by math-verify, after guards and with a second check.
 
-It runs in worker processes only. It never evaluates text as code, and the guards refuse expressions
-that would exhaust SymPy.
+(x+1)^2 equals x^2+2x+1; 9^{9^{9}} is refused, as it would exhaust SymPy. It runs in worker
+processes only, and never evaluates text as code.
 """
 
 from __future__ import annotations
@@ -345,5 +345,5 @@ def _differ_by(x: Any, y: Any, limit: Fraction | None) -> bool:
     """Whether both are numbers that differ by less than this."""
     if not _are_numbers(x, y):
         return False
-    difference = sympy.Abs(x - y).evalf(_DIGITS)
+    difference = sympy.Abs((x - y).doit()).evalf(_DIGITS)
     return bool(difference.is_finite and difference < sympy.Rational(limit))

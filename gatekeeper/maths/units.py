@@ -106,7 +106,7 @@ _TRAILING = re.compile(
 )
 _LETTERS = re.compile(
     r"(?<=[\d}])(?:\\frac\{[A-Za-z]+\}\{[A-Za-z]+(?:\^\{\d\})?\}"
-    r"|[A-Za-z]+(?:/[a-z]+)?(?:\^\{-?\d\})?)$"
+    r"|[A-Za-z]+(?:/[A-Za-z]+)?(?:\^\{-?\d\})?)$"
 )
 _CURRENCY = re.compile(r"\\\$|\\text\{(usd|eur|gbp|inr|jpy|cny|rmb|cad|aud|rs|[a-z ]+ sign)\}")
 _CURRENCIES = {
@@ -260,7 +260,7 @@ def split_both(gold: str, answer: str) -> tuple[Quantity, Quantity]:
 def _like(unit: Unit | None, text: str) -> Quantity:
     """`split` of a text whose last letters stand, as if for variables, for a unit of this kind."""
     value, found = in_letters(text) if unit else (text, None)
-    alike = found and unit and unit.dimension == found.dimension
+    alike = found and unit and found.dimension and unit.dimension == found.dimension
     return (value, found) if alike else (text, None)
 
 
@@ -268,7 +268,10 @@ def in_letters(text: str) -> Quantity:
     """`split` of a text whose last letters may be variables, or the symbol of a known unit."""
     letters = _LETTERS.search(text)
     unit = _parse(symbol(letters[0])) if letters else None
-    return (text[: letters.start()], unit) if letters and unit and unit.dimension else (text, None)
+    if not letters or not unit:
+        return text, None
+    is_symbol = letters[0].isupper() and unit.words in AMBIGUOUS  # M, but not k
+    return (text[: letters.start()], unit) if unit.dimension or is_symbol else (text, None)
 
 
 def spelled(text: str) -> str | None:

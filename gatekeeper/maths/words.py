@@ -1,4 +1,7 @@
-"""Answers in words and names, and the time of day."""
+"""Whether answers in words, names, dates and times of day are the same.
+
+"an ellipse" is "ellipse", and 18:30 is 6:30 PM; ABC is not ACB.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +49,12 @@ _ENUMERATION = re.compile(r",\s*and\b|\band\b|[,;&]")
 _BRIEF = frozenset(("ye", "no", "true", "false", "neither"))  # each stands for a whole sentence
 _FILLER_WORDS = frozenset(("a", "an", "the"))
 _WORDED = re.compile(r"\\text\{[^{}]*[a-z]{3}")
-_SENTENCE = re.compile(  # 18 integers that are not divisible by 3
-    rf"(-?(?:\d+(?:\.\d+)?|\\frac\{{\d+\}}\{{\d+\}}))\\text\{{(?!(?:{CHANGES})\b)"
-    rf"(?!.*\b(?:(?:{MULTIPLES}|{PARTS}|half)s?|{'|'.join(COUNTS)}|but)\b)"
-    r"[a-z]+ [a-z]+ [a-z ,'-]+\}(?:[\w ,.']|\\text\{|\})*"
+_SENTENCE = re.compile(  # 18 integers divisible by 3, but not 18 apples, 3 pears
+    r"(-?(?:\d+(?:\.\d+)?|\\frac\{\d+\}\{\d+\})) +"
+    rf"(?!.*\b(?:(?:{MULTIPLES}|{PARTS}|half)s?|{'|'.join(COUNTS)}|(?<!to )(?:{CHANGES})|but"
+    r"|(?:times|over) \d+)\b)(?!.*, ?\d+ [a-z])[a-z]+ [a-z]+[\w ,.'-]+"
 )
+_BESIDE_WORD = re.compile(r"(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z])")
 _RANGE = re.compile(r"\\(?:setminus|cup)(?![a-z])|[<>]|\\[lg]eq|\A[(\[].*,.*[)\]]\Z")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _MONTHS = frozenset((
@@ -153,7 +157,8 @@ def says_in_words(gold: str, answer: str) -> bool:
 
 def is_in_sentence(gold: str, answer: str) -> bool:
     """Whether an answer is the number and words of which nobody knows what they say of it."""
-    found = _SENTENCE.fullmatch(answer)
+    plain = _BESIDE_WORD.sub(" ", _TEXT.sub(r" \1 ", answer))
+    found = _SENTENCE.fullmatch(" ".join(plain.split()))
     return found is not None and exact.equal(gold, found[1]) is True
 
 

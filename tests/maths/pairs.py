@@ -1153,7 +1153,8 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("money", r"\$18", r"\$17\text{ per hour}", False),
     ("money", "5000", r"\$5k", True),
     ("money", "5000000", "5M", UNKNOWN),
-    ("money", "5", "5M", False),
+    ("money", "5", "5M", UNKNOWN),  # molar
+    ("money", "5", "6M", False),
     ("mixed", "3.5", r"3\text{ and a half}", True),
     ("mixed", "3.5", "3 and a half hours", True),
     ("mixed", "3", r"3\text{ and one half}", False),
@@ -1572,4 +1573,16 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("cues", "5", "The answer is 5 more than x.", UNKNOWN),
     ("boxes", "(A), (B)", r"\boxed{(A)} or \boxed{(B)}", UNKNOWN),
     ("boxes", "(A), (B)", r"\boxed{(A)} and \boxed{(B)}", True),
+    # a sentence with other numbers, a capital that may be a unit
+    ("sentence", "18", "18 integers divisible by 3", UNKNOWN),
+    ("sentence", "3", "18 integers divisible by 3", False),
+    ("sentence", "18", "18 integers between 1 and 100", UNKNOWN),
+    ("sentence", "18", "18 ways to choose 2 of 9", UNKNOWN),
+    ("sentence", "18", "18 apples divided by 3", False),
+    ("sentence", "18", "18 Post-it notes", True),
+    ("SI", "5", "5 M", UNKNOWN),
+    ("SI", "5", "5 K", UNKNOWN),
+    ("SI", "5", "5k", False),
+    ("SI", "5", "5 mol/L", UNKNOWN),
+    ("structures", "10", r"\gcd(20,30)=10", True),
 ]  # fmt: skip
