@@ -1,8 +1,8 @@
-"""Find the final answer in a model's solution, in linear time.
+r"""Where the final answer of a solution stands, in linear time.
 
-The order of places: the last box, with the boxes joined to it by "and", "or" or a comma; the last
-"final answer is", "answer:" or "####"; the whole text where it is a short bare answer. There is no
-last-number fallback: a number in a refusal is not an answer.
+It is 5 in "so \boxed{5}" and in "The answer is 5, since 2 + 3 = 5."; "n = 7 failed" has none: a
+number in a refusal is not an answer. The order of places: the last box, with the boxes joined to
+it; the last "final answer is", "answer:" or "####"; the whole text where it is a short bare answer.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
     answer = boxes.content(text, joined)
     if not answer:
         return None
-    if is_retracted(text, joined[-1].end, answer):
+    if is_retracted(text, joined[0].start, joined[-1].end, answer):
         return Found(answer, RETRACTED)
     if boxes.is_part(text, joined):
         return Found(answer, "the box is a term of a formula, and may be a part of the answer")
@@ -144,14 +144,7 @@ def _after_cue(text: str) -> Found | None:
     if lead := LEAD.match(text, end):
         end = lead.end()
     rest = text[end : end + 4 * MAX_BARE]
-    formulas = FORMULAS.match(rest)
-    if formulas and not _is_part(rest, formulas.end()):
-        stop = formulas.end()
-    elif choice := CHOICE.match(rest):
-        stop = choice.end()
-    else:
-        sentence_end = SENTENCE_END.search(rest)
-        stop = sentence_end.start() if sentence_end else len(rest)
+    stop = _stop(rest)
     answer = rest[:stop].strip(" *\t\r\n")
     if answer.count("**") == 1:
         answer = answer.replace("**", "")  # of **5** apples
@@ -160,7 +153,18 @@ def _after_cue(text: str) -> Found | None:
         return None
     if EXCLAIMED.match(answer):
         return Found(answer, "the mark after the number may be a factorial")
-    return Found(answer, RETRACTED if is_retracted(text, end + stop, answer) else "")
+    return Found(answer, RETRACTED if is_retracted(text, end, end + stop, answer) else "")
+
+
+def _stop(rest: str) -> int:
+    """Where the answer ends that a text begins with: formulas, a choice, or a sentence."""
+    formulas = FORMULAS.match(rest)
+    if formulas and not _is_part(rest, formulas.end()):
+        return formulas.end()
+    if choice := CHOICE.match(rest):
+        return choice.end()
+    sentence_end = SENTENCE_END.search(rest)
+    return sentence_end.start() if sentence_end else len(rest)
 
 
 def _last_cue(text: str) -> re.Match[str] | None:
