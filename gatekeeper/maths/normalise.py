@@ -1,7 +1,7 @@
-"""Rewrite an answer into one canonical spelling of LaTeX, in linear time.
+r"""One canonical spelling of LaTeX for all spellings of an answer, in linear time.
 
-It makes only changes of spelling that keep the meaning; other modules read units, numbers and
-lists. The result has a space only where two tokens would otherwise merge.
+"\dfrac12" becomes "\frac{1}{2}", and "10,\!080" becomes "10080". Only the spelling changes; other
+modules read units, numbers and lists. The result has a space only where two tokens would merge.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def normalise(text: str) -> str | None:
     """
     if len(text) > MAX_LENGTH or "__" in text:
         return None
+    if text.isdecimal() and text.isascii():
+        return text
     text = repeat(_characters(text))
     if "!=" in text:
         text = _FACTORIAL.sub("! =", text)
