@@ -1,4 +1,7 @@
-"""MathChecker: whether the final answer of a free-form solution equals the reference answer."""
+r"""MathChecker: whether the final answer of a free-form solution equals the reference answer.
+
+"So it is \boxed{0.5}" reaches \frac{1}{2}; "So it is \boxed{2}" does not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The letter of a multiple choice."""
+r"""Whether an answer chooses the letter of a multiple choice that the reference chooses.
+
+"(C)" and "C. five apples" choose C; "(A) or (C)" does not.
+"""
 
 from __future__ import annotations
 

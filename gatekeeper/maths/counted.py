@@ -1,9 +1,11 @@
-"""Words after a number that leave it as it is: "18 ways to choose", "18 is the answer".
+"""Whether words after a number leave it as it is.
+
+"18 ways to choose" and "18 is the answer" do, "18 too many" and "18 exceeds the bound" do not.
 
 They begin with a counted noun: a plural or a unit, with adjectives before it. Nouns and adjectives
 are too many to list, but the words of grammar are few, and none of those may stand before the noun;
-verbs, negations and comparisons among them may not stand after it, either. A plural with an object,
-as in "18 exceeds the bound", is a verb. Or the words say that the number is the answer.
+verbs, negations and comparisons among them may not stand after it, either. A plural with an object
+is a verb. Or the words say that the number is the answer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Exact rational arithmetic on a canonical answer: numbers, fractions, mixed numbers, powers.
+r"""The exact value of rational arithmetic: numbers, fractions, mixed numbers, powers, roots.
 
-Without floats. The length of the text and the size of every intermediate result are bounded, so
-that it may run in the caller's process. The parser is a small recursive descent, without `eval`.
+1\frac{1}{2} and 2^{-1}+1 have the value 3/2; x and \sqrt{2} have none. Without floats. The length
+of the text and the size of every intermediate result are bounded, so that it may run in the
+caller's process. The parser is a small recursive descent, without `eval`.
 """
 
 from __future__ import annotations

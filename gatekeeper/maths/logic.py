@@ -1,4 +1,7 @@
-"""Three-valued logic: a verdict is True, False, or None where it is not known."""
+"""Three-valued logic: a verdict is True, False, or None where it is not known.
+
+`every` of True and None is None, of False and None False.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-r"""Letters that an answer introduces itself: the k of 2k\pi, the constant of an integral."""
+r"""Whether letters are names that an answer introduces itself.
+
+2k\pi is 2n\pi, and x^2+C is x^2+c; but 6k+1 beside 6n+1 is not certain.
+"""
 
 from __future__ import annotations
 

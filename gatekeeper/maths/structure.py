@@ -1,4 +1,7 @@
-"""Read a canonical answer as a list, set, tuple, interval, union, matrix or scalar."""
+r"""What a canonical answer is: a list, set, tuple, interval, union, matrix or scalar.
+
+"1, 2" is a list of two scalars, and "x > 2" the interval (2, \infty) named x.
+"""
 
 from __future__ import annotations
 

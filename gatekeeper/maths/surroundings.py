@@ -1,4 +1,7 @@
-r"""What stands around a box, \boxed{5}: a denial, a minus, or the rest of a larger term."""
+r"""What stands around a box: a denial, a minus, or the rest of a larger term.
+
+"It is not \boxed{5}" denies it, and in "2\boxed{5}" it is a part.
+"""
 
 from __future__ import annotations
 
