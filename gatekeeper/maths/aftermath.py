@@ -60,7 +60,7 @@ _PREDICATE = re.compile(  # ", which is too large", ". This is not an integer"
 _COMPARED = re.compile(  # says nothing against it
     r"\b(?:less|greater|larger|smaller|more|fewer|bigger) than (?=[\d$])"
     r"|not (?:hard|difficult|necessary|needed|approximate|surprising|an? (?:coincidence|trick))\b"
-    r"|not (?=[$\d\\])"
+    r"|not (?=[$\d\\]|\(?[b-j]\b)"
 )
 _SUPPORTED = re.compile(  # "this seems right", "this was found by adding", but not "at first"
     r" (?:was|seems|looks)(?: to be)? (?:right|correct|reasonable|plausible|consistent|expected"
@@ -72,7 +72,7 @@ _OF_OTHERS = re.compile(
 )
 _SUBJECT = re.compile(  # "The option (B) is", but not "As 6 is even, that"
     r"[\s$*-]*(?!(?:as|because|if|since|when)\b)(?:[a-z]+[,:]? ){0,3}"
-    rf"{SIGNS}(?:({NUMBER})|\b([a-hj])\b){SIGNS}(?:is|was|are)\b"
+    rf"{SIGNS}(?:({NUMBER})|((?:\(?\b[a-hj]\b\)?(?:,? and |,? or |, )?)+)){SIGNS}(?:is|was|are)\b"
 )
 _THIS = (
     r"(?:that|this|it|(?:this|that|the|my|above) (?:\w+ )?"
@@ -164,8 +164,10 @@ def _has_other_subject(text: str, start: int, answer: str) -> bool:
     subject = _SUBJECT.match(text, start)
     if subject is None:
         return False
-    number, letter = subject.groups()
-    return is_answer(letter, answer) is False if letter else not is_answer(number, answer)
+    number, letters = subject.groups()
+    if number:
+        return not is_answer(number, answer)
+    return all(is_answer(letter, answer) is False for letter in re.findall(r"\b\w\b", letters))
 
 
 def _words(predicate: str) -> list[str]:

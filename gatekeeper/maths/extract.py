@@ -31,9 +31,9 @@ RETRACTED = "the text takes the answer back"
 MAX_BARE = 100  # characters of a bare answer
 
 CUE = re.compile(
-    r"(?<!cannot )(?<!can't )(?<!no )(?<!not )(?:answers?|correct (?:option|choice))\**\s{0,3}"
-    r"(?:(?:is|are|was|=|equals|(?:should|must|will) be)\b\**\s{0,3}:?|[:=])\**|####|<answer>"
-    r"|^[#* ]{0,8}(?:final )?answer[* ]{0,4}$",
+    r"(?<!cannot )(?<!can't )(?<!no )(?<!not )(?:answers?|\bans|correct (?:option|choice))"
+    r"[*\"]*\s{0,3}(?:(?:is|are|was|=|equals|(?:should|must|will) be)\b\**\s{0,3}:?|[:=])\**"
+    r"|####|<answer>|^[#* ]{0,8}(?:final )?answer[* ]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 )
 # "The answer is not 6", and what a text says of an answer that it has given.
@@ -66,13 +66,13 @@ SENTENCE_END = re.compile(
     r"[.?](?=\s|$)|</[a-z]+>|<\||[\r\n]|,?\s(?:because|since|so|as|for|which)\b"
     r"|,\s(?!(?:and|or|maybe|perhaps|possibly|alternatively)\b"
     r"|(?:but|though)\b.{0,20}\b(?:could|might|may|maybe|perhaps|possibly)\b)(?=(?:[a-z]{2,}|I)\b)"
-    r"|\s[-–—]\s(?=[A-Za-z]{4})"
+    r"|\s[-–—]\s(?=[A-Za-z]{4})|\"(?=\s*[,}])|\s\(?(?:and )?not (?=\(?[A-J]\b|[\\$\d])"
 )
 CHOICE = re.compile(  # B. 12, to the end of its line
     r"\**\(?[A-J][.)]\**\s+\$?-?[\d\\][^\n]{0,40}?(?=[.*\s]*(?:\n|\Z))"
 )
 EXCLAIMED = re.compile(r"-?\d[\d.,/]*!(?=\s+[A-Za-z]|\Z)")
-LEAD = re.compile(r"[ \t*:]*(?:\n\s*[-•+]\s+)?[\s*:]*(?:<[a-z]+>)*")  # a bullet, <b>
+LEAD = re.compile(r"[ \t*:]*(?:\n\s*[-•+]\s+)?[\s*:\"]*(?:<[a-z]+>)*")  # a bullet, <b>
 WITHHELD = re.compile(  # I cannot find the answer
     r"(?:can(?:'t|not)|could(?:n't| not)|unable to|do(?:n't| not)|did(?:n't| not)) (?:\w+ ){1,2}"
     r"(?:the |an? |any )?(?:final |correct )?\Z",

@@ -14,6 +14,7 @@ from gatekeeper.maths import exact, units
 from gatekeeper.maths.choices import same_choice
 from gatekeeper.maths.normalise import normalise
 from gatekeeper.maths.structure import read
+from gatekeeper.maths.vocabulary import PRECISION
 
 __all__ = [
     "NUMBER",
@@ -60,6 +61,7 @@ _ALONE = re.compile(  # on a line of its own: "6", "Better: 6", but not "Confide
     r"(?=[\s$*.!)\]\\]*(?:\n|\Z))"
 )
 _ASSIGNED = re.compile(r"(?<![\w\\{(+*/^-])([a-z])[\s$*]*=[^.,;\n]*")
+_WHERE = re.compile(rf"\b(?:at|for|when|where|with)[\s$\\(]*{_ASSIGNED.pattern}")
 _NAME = re.compile(r"(?<![a-z\\])([a-z])[\s$*]*=[\s$*\\(\[]*\Z", re.IGNORECASE)
 _MARKS = re.compile(r"[$,]|\\! ?|\\\$|(?<=\\)[dt](?=frac)")
 _SENTENCE = re.compile(r"(?:[^.!?\n]|\.(?=\d)|!(?=[\\=\d]))+")
@@ -101,7 +103,7 @@ _RESULT = re.compile(
     rf"{SIGNS}({NUMBER})|({NUMBER}){SIGNS}(?:remain|are left|left)\b",
 )
 _CONCLUDED = re.compile(  # and "it takes 6"
-    rf"(?:{_RESULT.pattern}|\b[a-z]{{2,}}(?:[a-z]s| to) {NUMBER}){_NUMBER_END}"
+    rf"(?:{_RESULT.pattern}|\b[a-z]{{2,}}(?:[a-z]s| to(?! {PRECISION})) {NUMBER}){_NUMBER_END}"
 )
 _VALUE = re.compile(rf"(?<![\w.^{{\\-])({NUMBER}){_NUMBER_END}")  # the 6 of 8 - 2 = 6
 
@@ -153,7 +155,8 @@ def _concluded(text: str) -> list[str]:
     """The numbers from the first conclusion with a result on: "Thus Ann is 18 and Tom is 16"."""
     for conclusion in _CONCLUDING.finditer(text, 0, MAX_STEP):
         sentences = _SENTENCE.findall(text, conclusion.start() + 1)
-        if _CONCLUDED.search(sentences[0]) and not _HYPOTHESIS.search(sentences[0]):
+        first = _WHERE.sub("", sentences[0])  # "the maximum is at x = 3"
+        if _CONCLUDED.search(first) and not _HYPOTHESIS.search(first):
             return _VALUE.findall("\n".join(sentences))
     return []
 
