@@ -38,8 +38,7 @@ _VERB = (
 # A literal part, without which the pattern is not tried; the pattern; its replacement.
 _REWRITES: tuple[tuple[str, str, Replacement], ...] = (
     (r"\text{", r"\\text\{(?:minus|negative)\}(?=[\d\\])", "-"),
-    # 1010 (base 2), 1010_{base two}
-    (
+    (  # 1010 (base 2), 1010_{base two}
         "base",
         r"(?<=[0-9A-Za-z)}])(?:_\{|\()?\\text\{(?:in )?base ?([a-z]*)\}(\d*)[})]?",
         lambda m: f"_{{{WORDS.get(m[1], m[1]) or m[2]}}}",
@@ -48,8 +47,7 @@ _REWRITES: tuple[tuple[str, str, Replacement], ...] = (
     ("C_", r"(?<![A-Za-z\\])C_\{(\d+|n)\}\^\{(\d+|[kr])\}", r"\\binom{\1}{\2}"),
     ("C^", r"(?<![A-Za-z\\])C\^\{(\d+|[kr])\}_\{(\d+|n)\}", r"\\binom{\2}{\1}"),
     ("C", r"(?<![\w}.])(\d+)C(\d+)(?![\w(])", r"\\binom{\1}{\2}"),
-    # arrangements of 2 of 5
-    (
+    (  # arrangements of 2 of 5
         "_{",
         r"(?<![\w})])(?:[_^]\{(\d{1,3})\}P_\{(\d{1,3})\}|[AP]_\{(\d{1,3})\}\^\{(\d{1,3})\})",
         lambda m: arrangements(m[1] or m[3], m[2] or m[4]) or m[0],
@@ -70,17 +68,14 @@ _REWRITES: tuple[tuple[str, str, Replacement], ...] = (
             rf"\frac{{{int(m[1]) * 3600 + int(m[2]) * 60 + int(m[3] or 0)}}}{{3600}}^{{\circ}}"
         ),
     ),
-    # 5'6"
-    ("'", r"\A(\d{1,9})'(\d{1,2}(?:\.\d+)?)(?:'')?\Z", r"\1\\text{ft}\2\\text{in}"),
-    # 2 cis 60 degrees
-    (
+    ("'", r"\A(\d{1,9})'(\d{1,2}(?:\.\d+)?)(?:'')?\Z", r"\1\\text{ft}\2\\text{in}"),  # 5'6"
+    (  # 2 cis 60 degrees
         r"\cis",
         rf"\\cis\s?(?:\{{({_ARGUMENT})\}}|\(({_ARGUMENT})\)|({_ARGUMENT}))",
         lambda m: "(\\cos({0})+i\\sin({0}))".format(m[1] or m[2] or m[3]),
     ),
     ("<", r"\A<([^<>=]*,[^<>=]*)>\Z", r"\\langle \1\\rangle"),
-    # 10 \mu\text{m}
-    (
+    (  # 10 \mu\text{m}
         r"\mu",
         r"(?<=[\d})])\\mu(?:\\text\{([a-z]+)\}| ([msgl]))\Z",
         lambda m: rf"\text{{micro{m[1] or m[2]}}}",
@@ -90,24 +85,19 @@ _REWRITES: tuple[tuple[str, str, Replacement], ...] = (
         r"(?<=[\d})])(?:\\text\{(k|mega)\}|([kM]))?\\Omega\Z",
         lambda m: rf"\text{{{'mega' if m[2] == 'M' else m[1] or m[2] or ''}ohm}}",
     ),
-    # US$5
-    (r"\$", r"\A(?:US|\\text\{us\})(?=\\\$)", ""),
-    (r"{\text{", r"\\text\{(?=\\text\{pound)", ""),
+    (r"\$", r"\A(?:US|\\text\{us\})(?=\\\$)", ""),  # US$5
     ("Rs", r"\ARs\.?\s?(?=\d)", r"\\text{rs}"),
     (",", r"(?<=[)\]])(?:U|\\text\{u\})(?=[(\[])", r"\\cup"),
-    # R - {0}
-    (r"\mathbb", r"(?<=\\mathbb\{[CNQRZ]\})-(?=\\\{)", r"\\setminus"),
+    (r"\mathbb", r"(?<=\\mathbb\{[CNQRZ]\})-(?=\\\{)", r"\\setminus"),  # R - {0}
     (r"\mapsto", r"\A(?:([a-z]):)?([a-z])\\mapsto\s?", lambda m: f"{m[1] or 'f'}({m[2]})="),
     ("C", r"(?<=\+C),\(?C\\in\s?\\mathbb\{R\}\)?\Z", ""),
-    # f(x)=x for all x
-    (
+    (  # f(x)=x for all x
         "for",
         r"(?<=[\w)}]),?(?:\\text\{for (?:all|every|any)(?: real)?\}|\\forall\s?)"
         r"[a-z](?:\\in\s?\\mathbb\{R\})?\Z",
         "",
     ),
-    # about 5, the answer is 5
-    (
+    (  # about 5, the answer is 5
         "",
         r"\A(?:\\approx|\\sim|=|\\Rightarrow|\\text\{(?:about|approximately|exactly|only|just"
         r"|roughly|around|precisely|simply|indeed|clearly|definitely|equal to|so|thus|hence"
@@ -115,22 +105,19 @@ _REWRITES: tuple[tuple[str, str, Replacement], ...] = (
         r"|the number)\},?)+\s?(?=[\d\\-])",
         "",
     ),
-    # the point (1, 2)
-    (
+    (  # the point (1, 2)
         r"\text{",
         r"\A\\text\{(?:at )?(?:the )?(?:points?|vectors?|intervals?|(?:ordered )?pairs?|sets?"
         r"|matrix|coordinates?)\}(?=[(\[]|\\(?:\{|langle|begin))",
         "",
     ),
-    # the answer is (1, 2), the number of ways is 5
-    (
+    (  # the answer is (1, 2), the number of ways is 5
         r"\text{",
         r"\A\\text\{(?:(?:the )?(?:final |correct )?(?:answer|result)(?: is)?"
         rf"|{_NO_NEGATION}[a-z' -]* (?:is|are|equals))\}}[:=]?\s?(?=.)",
         "",
     ),
-    # she has 18 apples
-    (
+    (  # she has 18 apples
         r"\text{",
         rf"\A\\text\{{{_NO_NEGATION}{_NO_HYPOTHESIS}[a-z][a-z' -]* (?:{_VERB})"
         r"(?: (?:a total of|exactly|about))?\}"
@@ -144,48 +131,37 @@ _REWRITES: tuple[tuple[str, str, Replacement], ...] = (
     (r"\text{", r"\A(?:[A-Za-z])?\\text\{(?:is|equals)\}(?=[\d\\-])", ""),
     # all n > 3
     (r"\text{", r"\A\\text\{(?:for )?(?:all|any|every)(?: real)?\}(?=[a-z](?:[<>]|\\[lg]eq))", ""),
-    # 3 (mod 5)
-    (
+    (  # 3 (mod 5)
         "mod",
         r"\(?(?:\\[pb]?mod|\\text\{\(?mod(?:ulo)?\}|(?<![a-zA-Z])mod)\s?[{(]?(\d{1,9})[})]{0,2}\Z",
         r"\\pmod{\1}",
     ),
-    # quadrant 3, the third quadrant
-    (
+    (  # quadrant 3, the third quadrant
         "quadrant",
         r"\A\\text\{(?:in )?(?:the )?(?:quadrant (i{1,3}|iv)\}|quadrant\}(I{1,3}|IV|[1-4])"
         rf"|({'|'.join(_QUADRANTS)}) quadrant\}})\Z",
         lambda m: (m[1] or _QUADRANTS.get(m[3] or m[2]) or m[2]).upper(),
     ),
-    # 2\sqrt{3} or about 3.46
-    (
+    (  # 2\sqrt{3} or about 3.46
         "or",
         r"(?:\\lor\s?\\text\{|\\text\{or )(?:about|approximately|roughly)\}(?=\d)",
         r"\\approx ",
     ),
-    # 150 minutes (2.5 hours)
-    ("}(", rf"\A({_QUANTITY})\(({_QUANTITY})\)\Z", r"\1\\lor \2"),
-    # (B), a choice
-    ("(\\text{", r"\A\(\\text\{([a-j])\}\)", r"\\text{(\1)}"),
-    # 18 (B), a choice after its value
-    ("(", r"\A(-?\d[\d.]*)(\([A-E]\))\Z", r"\2\1"),
-    # 2h 30min
-    ("h", r"\A(\d+)h(\d+)(?:\\text\{min\}|min|m)\Z", r"\1\\text{h}\2\\text{min}"),
+    ("}(", rf"\A({_QUANTITY})\(({_QUANTITY})\)\Z", r"\1\\lor \2"),  # 150 minutes (2.5 hours)
+    ("(\\text{", r"\A\(\\text\{([a-j])\}\)", r"\\text{(\1)}"),  # (B), a choice
+    ("(", r"\A(-?\d[\d.]*)(\([A-E]\))\Z", r"\2\1"),  # 18 (B), a choice after its value
+    ("h", r"\A(\d+)h(\d+)(?:\\text\{min\}|min|m)\Z", r"\1\\text{h}\2\\text{min}"),  # 2h 30min
     ("choose", r"\A(\d+|n)\\text\{choose\}(\d+|[kr])\Z", r"\\binom{\1}{\2}"),
-    # 2 to 3
-    ("to", r"(?<=\d)(?:\\text\{to\}|to)(?=\d+\Z)", ":"),
-    # 5 R 2
-    (
+    ("to", r"(?<=\d)(?:\\text\{to\}|to)(?=\d+\Z)", ":"),  # 2 to 3
+    (  # 5 R 2
         "",
         r"\A(\d+)(?:[Rr]|\\text\{(?:r|(?:with )?(?:a )?remainder(?: of)?)\})(\d+)\Z",
         r"\1\\text{remainder}\2",
     ),
     (r"(\text{", r"(?<=[\w})])\(\\text\{([a-z ]+)\}\)\Z", r"\\text{(\1)}"),
-    # 3 x 4
-    ("x", r"(\A\d+)x(?=\d+\Z)", r"\1\\cdot"),
+    ("x", r"(\A\d+)x(?=\d+\Z)", r"\1\\cdot"),  # 3 x 4
     (r"\text{x}", r"(?<=\d)\\text\{x\}(?=\d)", r"\\cdot"),
-    # the cube root of 2
-    (
+    (  # the cube root of 2
         "root of",
         r"\\text\{(?:the )?(square|cube) root of\}(\d+)\Z",
         lambda m: rf"\sqrt{'' if m[1] == 'square' else '[3]'}{{{m[2]}}}",
@@ -205,8 +181,7 @@ _REWRITES: tuple[tuple[str, str, Replacement], ...] = (
         r"(?:,)? (?:except|but|other than)(?: for)?\}(-?[\d][^,A-Za-z]*)\Z",
         r"\\mathbb{R}\\setminus\\{\1\\}",
     ),
-    # 17th, but not 2th
-    (
+    (  # 17th, but not 2th
         "",
         r"\A(\d*(?:(?<!1)(?:1(?=\^?\{?st)|2(?=\^?\{?nd)|3(?=\^?\{?rd))"
         r"|(?:1\d|[04-9])(?=\^?\{?th)))(?:\^\{)?[snrt][tdh]\}?\Z",

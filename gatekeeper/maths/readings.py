@@ -36,12 +36,9 @@ _OUT_OF = r"(?:\\text\{(?:out )?of\}|\\text\{out\}of|outof|of)"
 _NUMBERED = re.compile(r"([xz])_\{\d\}")  # roots; but a_1, a_2 have an order
 # A literal part, without which the pattern is not tried; the pattern; its replacement.
 _OTHERS: tuple[tuple[str, str, Replacement], ...] = (
-    # a mixed number
-    (")/(", r"(\d+)\((\d+)\)/\((\d+)\)", r"\1\\frac{\2}{\3}"),
-    ("k", r"(?<=\d)k\Z", r"\\cdot1000"),
-    ("K", r"(?<=\d)K\Z", r"\\cdot1000"),
-    ("M", r"(?<=\d)M\Z", r"\\cdot10^{6}"),
-    (r"\text{mega}", r"(?<=\d)\\text\{mega\}\Z", r"\\cdot10^{6}"),
+    (")/(", r"(\d+)\((\d+)\)/\((\d+)\)", r"\1\\frac{\2}{\3}"),  # a mixed number
+    ("", r"(?<=\d)[kK]\Z", r"\\cdot1000"),
+    ("", r"(?<=\d)(?:M|\\text\{mega\})\Z", r"\\cdot10^{6}"),
     ("e-", r"(-?\d+)e(-\d{1,2})\Z", r"\1\\cdot10^{\2}"),
     (":", r"\A(\d+):(\d\d):(\d\d)\Z", r"\1\\text{h}\2\\text{min}\3\\text{s}"),
     (":", r"\A(\d+):(\d\d)\Z", r"\1\\text{h}\2\\text{min}"),
@@ -51,45 +48,34 @@ _OTHERS: tuple[tuple[str, str, Replacement], ...] = (
     ("in", r"\A(\d+)(?:\\text\{in\}|in)(\d+)\Z", r"\\frac{\1}{\2}"),
     # 1.234,56
     (",", r"\A(\d{1,3}(?:\.\d{3})+),(\d+)\Z", lambda m: f"{m[1].replace('.', '')}.{m[2]}"),
-    # of a complex number
-    ("j", r"(?<![A-Za-z\\])j(?![A-Za-z])", "i"),
-    # 5 since x > 0
-    (r"\text{", r"\A([^()]+?)\\text\{,? ?(?:since|because)\b.*\Z", r"\1"),
-    # a decrease of 20 per cent
-    (
+    ("j", r"(?<![A-Za-z\\])j(?![A-Za-z])", "i"),  # of a complex number
+    (  # a decrease of 20 per cent
         "%",
         r"\A(\d[\d.]*\\%)\\text\{[a-z ]*\b(?:decrease|reduction|drop|loss|less|discount)\}\Z",
         r"-\1",
     ),
-    # the same values, in another order
-    (r"\mp", r"\\mp(?![a-z])", r"\\pm"),
+    (r"\mp", r"\\mp(?![a-z])", r"\\pm"),  # the same values, in another order
     (r"\log", r"\\log(?![a-z_])", r"\\ln"),
-    # 2n+1 (n > 0)
-    (")", r"\A(.+?)\(([a-z](?:[<>]|\\(?:[lg]eq|neq|in)(?![a-z])).*)\)\Z", r"\1,\2"),
-    # 1/x for x > 0
-    (
+    (")", r"\A(.+?)\(([a-z](?:[<>]|\\(?:[lg]eq|neq|in)(?![a-z])).*)\)\Z", r"\1,\2"),  # 2n+1 (n > 0)
+    (  # 1/x for x > 0
         r"\text{",
         r"\A([^&]+?)\\text\{,? ?(?:for|where|when|if|with)(?: all)?\}"
         r"[a-z](?:[=<>]|\\(?:[lg]eq|neq|in)(?![a-z])).*\Z",
         r"\1",
     ),
     ("{all ", r"\A\\text\{all (?:[a-z]+ )?(?:integers|numbers)\}(?=[a-z](?:[<>]|\\[lg]eq))", ""),
-    # 150 minutes (2.5 hours)
-    ("}(", r"\A([^()]+\})\([^()]+\)\Z", r"\1"),
-    # 2 (multiplicity 3)
-    ("(\\text{", r"\A([^()]+)\(\\text\{[^()]+\)\Z", r"\1"),
-    # x is not 1, and not 2
-    (
+    ("}(", r"\A([^()]+\})\([^()]+\)\Z", r"\1"),  # 150 minutes (2.5 hours)
+    ("(\\text{", r"\A([^()]+)\(\\text\{[^()]+\)\Z", r"\1"),  # 2 (multiplicity 3)
+    (  # x is not 1, and not 2
         r"\neq",
         r"\A([a-z])\\neq\s?([^,A-Za-z]+)(?:,(?:\1\\neq\s?)?([^,A-Za-z]+))?\Z",
         lambda m: rf"\mathbb{{R}}\setminus\{{{m[2]}{',' + m[3] if m[3] else ''}\}}",
     ),
     # 5 (since 2+3=5)
-    (r"\text{(", r"\A([^()]+?)\\text\{\((?:since|because|as|from|using|by)\b.*\)\Z", r"\1"),
+    (r"\text{", r"\A([^()]+?)\\text\{[,(]? ?(?:since|because|as|from|using|by)\b.*\Z", r"\1"),
     ("{no", r"\A\\text\{no(?:ne|[a-z ]* solutions?)\}\Z", "0"),
     ("{infinitely", r"\A\\text\{infinitely many(?: solutions)?\}\Z", r"\\infty"),
-    # 12 lakh
-    (",", r"\A(\d{1,2}),(\d\d),(\d{3})\Z", r"\1\2\3"),
+    (",", r"\A(\d{1,2}),(\d\d),(\d{3})\Z", r"\1\2\3"),  # 12 lakh
 )
 _RULES = [(literal, re.compile(pattern), reading) for literal, pattern, reading in _OTHERS]
 _REPEATED = re.compile(r"([^()]+)\(([^()]+)\)")
