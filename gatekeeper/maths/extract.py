@@ -39,7 +39,8 @@ CUE = re.compile(
 # "The answer is not 6", and what a text says of an answer that it has given.
 DENIED = re.compile(
     rf"\s*(?:not|{'|'.join(REJECTED)}|(?:[a-z]+ly |indeed |therefore |thus )?(?:correct|right|valid"
-    r"|verified|confirmed|consistent|reasonable|plausible|unique|obvious|clear|sensible))\b",
+    r"|verified|confirmed|consistent|reasonable|plausible|unique|obvious|clear|sensible))\b"
+    r"|\s*(?:expressed |given |measured |rounded )?(?:in|to) [a-z ]+(?=[.,;\n]|\Z)",
     re.IGNORECASE,
 )
 # Read only where no cue is: "if the order mattered, the answer would be 36".

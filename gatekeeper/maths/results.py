@@ -56,8 +56,8 @@ _AFFIRMED = re.compile(  # "I think 6 is right"
     r" (?:(?:also|actually|indeed|much|the) )*(?:right|correct|better|answer)\b"
 )
 _ALONE = re.compile(  # on a line of its own: "6", "Better: 6", but not "Confidence: 6"
-    r"[\s$*)\]\\}.!]*[.\n][\s$*]*(?:(?!confidence|certainty|difficulty|level|rating|score)"
-    rf"[a-z][a-z ]{{0,30}}:[\s*]*|so |=)?{SIGNS}(?:({NUMBER}){_NUMBER_END}|([a-j])\b)"
+    r"[\s$*)\]\\}.!]{0,20}[.\n][\s$*]{0,9}(?:(?!confidence|certainty|difficulty|level|rating|score)"
+    rf"[a-z][a-z ]{{0,30}}[:,][\s*]{{0,9}}|so |=)?{SIGNS}(?:({NUMBER}){_NUMBER_END}|([a-j])\b)"
     r"(?=[\s$*.!)\]\\]*(?:\n|\Z))"
 )
 _ASSIGNED = re.compile(r"(?<![\w\\{(+*/^-])([a-z])[\s$*]*=[^.,;\n]*")
@@ -154,7 +154,7 @@ def ends_elsewhere(text: str, answer: str) -> bool:
 def _concluded(text: str) -> list[str]:
     """The numbers from the first conclusion with a result on: "Thus Ann is 18 and Tom is 16"."""
     for conclusion in _CONCLUDING.finditer(text, 0, MAX_STEP):
-        sentences = _SENTENCE.findall(text, conclusion.start() + 1)
+        sentences = _SENTENCE.findall(text, sentence_start(text, conclusion.end()))
         first = _WHERE.sub("", sentences[0])  # "the maximum is at x = 3"
         if _CONCLUDED.search(first) and not _HYPOTHESIS.search(first):
             return _VALUE.findall("\n".join(sentences))

@@ -1600,6 +1600,10 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("cues", "18", '{"answer": "18", "confidence": 0.9}', True),
     ("cues", r"\frac12", '{"reason": "half of it", "answer": "\\\\frac{1}{2}"}', True),
     ("cues", "18", "Ans: 18", True),
+    ("boxes", "18", "$\\boxed{18}$.$\n\n$Thus she has 16 left.", UNKNOWN),
+    ("boxes", "18", r"\boxed{18}. In total, 16.", UNKNOWN),
+    ("cues", "18", "The answer is 18. Remember that the answer is in dollars.", True),
+    ("cues", r"\text{in June}", "The answer is in June.", True),
     # a sentence with other numbers, a capital that may be a unit
     ("sentence", "18", "18 integers divisible by 3", UNKNOWN),
     ("sentence", "3", "18 integers divisible by 3", False),
