@@ -29,9 +29,13 @@ class OwnLoop:
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """The result of a coroutine. An interrupt of the calling thread cancels the coroutine."""
         with self._lock:
-            loop = self._runner.get_loop()
-            if self._thread is None:
-                self._begin(loop)
+            try:
+                loop = self._runner.get_loop()
+                if self._thread is None:
+                    self._begin(loop)
+            except BaseException:
+                coroutine.close()  # it will not begin
+                raise
             future = asyncio.run_coroutine_threadsafe(coroutine, loop)
         try:
             return future.result()
@@ -47,10 +51,11 @@ class OwnLoop:
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         ended = Event()
-        self._thread = Thread(
+        thread = Thread(
             target=_serve, args=(self._runner, ended), name="gatekeeper-loop", daemon=True
         )
-        self._thread.start()
+        thread.start()  # raises where the system has no further thread
+        self._thread = thread
         # The thread has no reference to this object: a gate that was not closed ends it, too.
         self._end = weakref.finalize(self, _stop, loop, ended)
         self._end.atexit = False

@@ -7,7 +7,9 @@ from types import TracebackType
 
 from gatekeeper.errors import BadInputError, GatekeeperError, LogError, LogLockedError
 
-__all__ = ["Transaction"]
+__all__ = ["CLOSED", "Transaction"]
+
+CLOSED = "this gate is closed: make a new one; with the same log, if it had one, it continues"
 
 _process = object()  # another one after a fork: to compare them is cheaper than `getpid`
 
@@ -61,7 +63,7 @@ class Transaction:
 
     def __enter__(self) -> None:
         if self.closed:
-            raise GatekeeperError("this gate is closed: make a new one")
+            raise GatekeeperError(CLOSED)
         if self._process is not _process:
             raise LogLockedError(
                 "this gate belongs to the process that made it: after a fork, make another "

@@ -8,15 +8,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from threading import Condition, get_ident
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from gatekeeper.errors import BadInputError, GatekeeperError, VerifierUnavailableError
+from gatekeeper.gate.calls import Calls
 from gatekeeper.gate.lifecycle import Lifecycle
 from gatekeeper.gate.new_output import NewOutput
 from gatekeeper.gate.own_loop import OwnLoop
@@ -28,7 +29,10 @@ from gatekeeper.wording import described
 
 __all__ = ["ON_UNAVAILABLE", "OnUnavailable", "Verification"]
 
+Found = TypeVar("Found")
 _Waiting = deque[tuple[Output, Future[Outcome] | None]]
+# The pool in whose thread a verification runs; an event loop's tasks and threads inherit it.
+_POOL: ContextVar[object] = ContextVar("_POOL", default=None)
 
 OnUnavailable = Literal["raise", "pass"]
 ON_UNAVAILABLE: tuple[OnUnavailable, ...] = get_args(OnUnavailable)
@@ -59,24 +63,20 @@ class Verification:
     ) -> None:
         self._verifier, self._life = verifier, life
         self._raises = on_unavailable == "raise"
-        self._pool_threads = threads = set[int]()  # not by `self`, which they would keep alive
+        self._own = object()  # not `self`, which the threads would keep alive
         self._pool = ThreadPoolExecutor(
-            workers, "gatekeeper", initializer=lambda: threads.add(get_ident())
+            workers, "gatekeeper", initializer=_POOL.set, initargs=(self._own,)
         )
         self._loop = OwnLoop()
-        self._ended = Condition()  # of a verification; its lock is one that a signal handler has
-        self._threads: list[int] = []  # those that verify now
+        self._calls = Calls()
 
     def run(self, output: Output, task: object) -> None:
         """Verify in this thread; on the gate's own loop, where the verifier has only `averify`."""
-        with self._ended:
-            self._threads.append(get_ident())
-        try:
-            self._life.conclude(output, self._judge(output, task), learn=True)
-        finally:
-            with self._ended:
-                self._threads.remove(get_ident())
-                self._ended.notify_all()
+        with self._calls:
+            self._verify(output, task)
+
+    def _verify(self, output: Output, task: object) -> None:
+        self._life.conclude(output, self._judge(output, task), learn=True)
 
     def _judge(self, output: Output, task: object) -> Outcome:
         generation, start = self._life.generation_of(output), time.perf_counter()
@@ -99,17 +99,38 @@ class Verification:
         if isinstance(self._verifier, AsyncVerifier):
             await self._await(self._verifier, output, task)
             return
-        future = self._pool.submit(self.run, output, task)
+        future = Future[None]()
         try:
+            self._begin(future, self._verify, output, task)
             await asyncio.wrap_future(future)
         except BaseException:  # also where the coroutine is closed
             if future.cancel():  # no thread had begun with it
                 self._life.release(output, "cancelled")
             raise
 
+    def _begin(
+        self,
+        future: Future[Found],
+        verify: Callable[[Output, object], Found],
+        output: Output,
+        task: object,
+    ) -> None:
+        """Verify in a thread of the pool.
+
+        A verification that runs in one of them, and will wait for this one, does it itself: so none
+        waits for a thread that is never free.
+        """
+        if _POOL.get() is self._own:
+            _perform(future, verify, output, task)
+            return
+        with self._calls.lock:
+            self._calls.check()
+            self._pool.submit(_perform, future, verify, output, task)
+
     async def _await(self, verifier: AsyncVerifier, output: Output, task: object) -> None:
-        generation, start = self._life.generation_of(output), time.perf_counter()
         try:
+            self._calls.check()
+            generation, start = self._life.generation_of(output), time.perf_counter()
             outcome = await _awaited(verifier, generation, task, start)
         except BaseException:
             self._life.release(output, "cancelled")
@@ -118,6 +139,15 @@ class Verification:
 
     def batch(self, pairs: Iterable[tuple[object, object]]) -> list[GateResult]:
         """See `VerificationGate.verify_batch`."""
+        if self._loop.runs_here():
+            raise BadInputError(
+                f"verifier={self._verifier!r:.80} calls verify_batch on the event loop that runs "
+                "it, and would wait for itself: await gate.amaybe_verify(...) there"
+            )
+        with self._calls:
+            return self._batch(pairs)
+
+    def _batch(self, pairs: Iterable[tuple[object, object]]) -> list[GateResult]:
         life = self._life
         answers: list[GateResult | Output] = []
         waiting = _Waiting()
@@ -129,9 +159,10 @@ class Verification:
                 output = life.admitted(new, life.decide(new), learn=False)
                 answers.append(output)
                 if isinstance(output, Output):
-                    verify = output.outcome is None
-                    future = self._pool.submit(self._settle, output, task) if verify else None
+                    future = Future[Outcome]() if output.outcome is None else None
                     waiting.append((output, future))
+                    if future is not None:
+                        self._begin(future, self._settle, output, task)
             self._collect(waiting)
         except BaseException:
             for output, future in waiting:
@@ -215,7 +246,7 @@ class Verification:
         return result
 
     def close(self) -> None:
-        """Wait for verifications under way, but for one that a signal handler has interrupted.
+        """Wait for verifications under way, but for those that close the gate themselves.
 
         Raises
         ------
@@ -223,16 +254,26 @@ class Verification:
             In a verification on the gate's own loop or one of its threads, which would wait for
             itself.
         """
-        here = get_ident()
-        if self._loop.runs_here() or here in self._pool_threads:
+        if self._loop.runs_here() or _POOL.get() is self._own:
             raise BadInputError(
                 f"verifier={self._verifier!r:.80} closes its gate while it verifies: close the "
                 "gate where it was made"
             )
-        with self._ended:
-            self._ended.wait_for(lambda: all(thread == here for thread in self._threads))
+        self._calls.end()
         self._pool.shutdown()
         self._loop.close()
+
+
+def _perform(
+    future: Future[Found], verify: Callable[[Output, object], Found], output: Output, task: object
+) -> None:
+    """Verify, unless that was cancelled; the future was there before a thread could begin."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(verify(output, task))
+    except BaseException as error:
+        future.set_exception(error)
 
 
 async def _awaited(
