@@ -41,8 +41,8 @@ def checked_caps(groups: Any, most: float) -> dict[str, float | dict[str, float]
         raise BadInputError(f"groups={groups!r:.80}: {example}")
     found: dict[str, float | dict[str, float]] = {}
     for name, caps in groups.items():
-        if not (isinstance(name, str) and name and "=" not in name):
-            raise BadInputError(f"groups has the name {name!r:.80}: {example}")
+        if not _is_group(name) or "=" in name:
+            raise BadInputError(f"groups has the name {name!r:.80}: {example}, each {GROUP}")
         if not isinstance(caps, Mapping):
             found[name] = _cap(name, caps, most)
             continue

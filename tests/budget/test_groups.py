@@ -250,7 +250,18 @@ def test_an_output_of_no_group_is_refused(task: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "groups", [[], {"tenant": -1}, {"tenant": {"a": True}}, {"": 1}, {"a=b": 1}, {"day": {1: 2}}]
+    "groups",
+    [
+        [],
+        {"tenant": -1},
+        {"tenant": {"a": True}},
+        {"": 1},
+        {"a=b": 1},
+        {"ten\0ant": 1},
+        {"\ud800": 1},
+        {"t" * 201: 1},
+        {"day": {1: 2}},
+    ],
 )
 def test_bad_caps(groups: Any) -> None:
     with pytest.raises(BadInputError, match="groups"):
