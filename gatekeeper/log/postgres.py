@@ -38,6 +38,7 @@ except ImportError as e:
     ) from e
 
 from gatekeeper.log.postgres_ids import as_text, of_text
+from gatekeeper.log.postgres_link import configure, is_lost
 from gatekeeper.log.postgres_merge import Merged
 from gatekeeper.log.postgres_schema import AbsentError, migrate
 
@@ -184,9 +185,9 @@ class PostgresLog:
         return self._db.execute(query, (self.run,)).fetchone() == (True,)
 
     @property
-    def closed(self) -> bool:
-        """Whether the log is closed, or its connection was lost."""
-        return self._db.closed
+    def lost(self) -> bool:
+        """Whether the connection was lost, so that the log can be read no more."""
+        return is_lost(self._db)
 
     def settings(self) -> dict[str, Any]:
         with self._errors("read"):
@@ -357,9 +358,10 @@ def _parameters(place: PostgresRun) -> dict[str, Any]:
 
 def _keep_alive(db: psycopg.Connection[Any]) -> None:
     """Let the server, too, notice that the other side is gone."""
-    for name in ("idle", "interval", "count"):
-        value = str(_CONNECTION[f"keepalives_{name}"])
-        db.execute("SELECT set_config(%s, %s, false)", (f"tcp_keepalives_{name}", value))
+    names = ("idle", "interval", "count")
+    configure(
+        db, {f"tcp_keepalives_{name}": str(_CONNECTION[f"keepalives_{name}"]) for name in names}
+    )
 
 
 def exists(place: PostgresRun) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import select
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
@@ -13,7 +14,7 @@ from gatekeeper.budget.lease_store import UnavailableError
 from gatekeeper.errors import LogError
 from gatekeeper.log.place import PostgresRun, one_line
 
-__all__ = ["LONGEST_PAUSE", "PAUSE", "Link"]
+__all__ = ["LONGEST_PAUSE", "PAUSE", "Link", "configure", "is_lost"]
 
 PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds, doubled each time
 # A crash of the server's host is noticed in about ten seconds.
@@ -25,6 +26,11 @@ _CONNECTION: dict[str, Any] = {
     "tcp_user_timeout": 10_000,  # milliseconds
     "client_encoding": "utf8",
 }
+# A process that is stopped during a transaction must not keep its locks.
+_SETTINGS = {"idle_in_transaction_session_timeout": "2s", "lock_timeout": "10s"}
+# Whatever the database's own defaults are: the statements are written for this isolation, and a
+# gate may have nothing to write for hours.
+_ALWAYS = {"default_transaction_isolation": "read committed", "idle_session_timeout": "0"}
 # Errors that end without a change of the statement. Others would return at each attempt.
 _PASSING = (
     "08",  # of the connection
@@ -40,8 +46,8 @@ _PASSING = (
 class Link:
     """A connection in autocommit mode, for one thread at a time.
 
-    After an UnavailableError there is no attempt for a while, so that a caller does not wait at
-    each decision.
+    After a second UnavailableError in a row there is no attempt for a while, so that a caller does
+    not wait at each decision. A connection that was lost is made again at once.
 
     Parameters
     ----------
@@ -60,7 +66,7 @@ class Link:
         self.place, self._what = place, what
         self.connects = 0
         self._db: psycopg.Connection[Any] | None = None
-        self._pause = PAUSE
+        self._pause = 0.0
         self._again = 0.0  # time of the next attempt
         self._why = ""
 
@@ -78,23 +84,22 @@ class Link:
         if monotonic() < self._again:
             raise UnavailableError(self._why)
         try:
-            if self._db is None or self._db.closed:
+            if self._db is None or is_lost(self._db):
+                self.close()
                 self._db = psycopg.connect(self.place.dsn, autocommit=True, **_CONNECTION)
-                # A process that is stopped during a transaction must not keep its locks.
-                self._db.execute("SET idle_in_transaction_session_timeout = '2s'")
-                self._db.execute("SET lock_timeout = '10s'")
+                configure(self._db, _SETTINGS)
                 self.connects += 1
             yield self._db
         except psycopg.Error as e:
+            self.close()  # whatever its state: the next call has a new one
             if not _passes(e):
                 text = f"{self._what} of log {self.place} cannot be used: {one_line(e)}"
                 raise LogError(text) from e
-            self.close()
             self._why = f"{self._what} of log {self.place} cannot be reached: {one_line(e)}"
             self._again = monotonic() + self._pause
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            self._pause = min(max(2 * self._pause, PAUSE), LONGEST_PAUSE)
             raise UnavailableError(self._why) from e
-        self._pause = PAUSE
+        self._pause = 0.0
 
     def end_pause(self) -> None:
         """Let the next call try, also soon after an error."""
@@ -103,6 +108,35 @@ class Link:
     def close(self) -> None:
         if self._db is not None:
             self._db.close()
+
+
+def configure(db: psycopg.Connection[Any], settings: Mapping[str, str]) -> None:
+    """Settings of a session for a log; those that the server's version does not have are left out.
+
+    Parameters
+    ----------
+    settings
+        By name, beside those that every session has.
+    """
+    names, values = zip(*(_ALWAYS | dict(settings)).items(), strict=True)
+    db.execute(
+        "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[])"
+        " AS new (name, value) WHERE name IN (SELECT name FROM pg_settings)",
+        (list(names), list(values)),
+    )
+
+
+def is_lost(db: psycopg.Connection[Any]) -> bool:
+    """Whether the server has ended an idle connection, without a query, which would fail.
+
+    While there is no query, a server sends little but its last message. Where it was another one,
+    such as a changed setting, a new connection is as good.
+    """
+    if db.closed:
+        return True
+    poll = select.poll()
+    poll.register(db.pgconn.socket, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _passes(error: psycopg.Error) -> bool:

@@ -360,7 +360,8 @@ class SharedLog:
 
     def _opened(self) -> PostgresLog:
         """The log to read with, opened again where its connection was lost."""
-        if self._reader.closed:
+        if self._reader.lost:
+            self._reader.close()
             self._reader = PostgresLog(self.place, shared=True)
         return self._reader
 
