@@ -104,6 +104,7 @@ class SharedLog:
         self._merged = Merged(self._run, without=self.leases.member.writer)
         self._following = Link(place, "events")
         self._apply: Callable[[Sequence[OthersEvent]], None] | None = None
+        self._applied: dict[int, int] = {}  # number of the last event, by writer
         self._status = SharedStatus(self.leases.member.writer, (), {}, 0, reachable=True)
         self._n = 0  # of the last event in the database
         self._at = 0.0  # when that was written
@@ -165,6 +166,7 @@ class SharedLog:
             with self._following.connection() as db:
                 for new in self._merged.new(db):
                     yield decode(new.kind, new.id, new.text)
+                    self._applied[new.writer] = new.n
             return
         try:
             self.flush()
@@ -217,8 +219,9 @@ class SharedLog:
 
     def mine(self, ids: Collection[str]) -> set[str]:
         """Those of these outputs that this process may verify: its own, and those of ended
-        processes that no other process has claimed before. Only its own while the database cannot
-        be reached.
+        processes that no other process has claimed before. Only its own while it has not applied
+        all that ended processes wrote, which may have a verdict, and while the database cannot be
+        reached.
         """
         own = self._open.intersection(ids)
         others = [id_ for id_ in ids if id_ not in own]
@@ -238,6 +241,12 @@ class SharedLog:
                 " RETURNING writer",
                 (me, self._run, list(set(found.values())), me),
             ).fetchall()
+            ended = db.execute(
+                "SELECT writer FROM gatekeeper.writers WHERE run = %s AND NOT live", (self._run,)
+            ).fetchall()
+            last = self._merged.last(db)
+        if any(last.get(writer, 0) > self._applied.get(writer, 0) for (writer,) in ended):
+            return set()
         taken = {writer for (writer,) in rows}
         return {id_ for id_, writer in found.items() if writer in taken}
 
@@ -279,6 +288,7 @@ class SharedLog:
                     self._apply(events)
                 except Exception:  # the gate is closed or stopped: its next call raises why
                     self._apply = None
+                self._applied |= {row.writer: row.n for row in piece}
 
     def _look(self) -> None:
         """Read the live processes and their leases."""
