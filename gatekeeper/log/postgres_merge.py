@@ -52,10 +52,15 @@ class Merged:
         Its number.
     without
         A writer whose events are left out; None: none.
+
+    Attributes
+    ----------
+    latest
+        When the latest event was appended that has been read, in seconds since the epoch.
     """
 
     def __init__(self, run: int, *, without: int | None = None) -> None:
-        self._run, self._without = run, without
+        self._run, self._without, self.latest = run, without, 0.0
         self._read: dict[int, int] = {}  # number of the last event that was read, by writer
         self._places = array("q")  # of all events that were read, in order
         self._owners: dict[str, int] = {}  # writer of the first decision on an output
@@ -91,7 +96,7 @@ class Merged:
         return heapq.merge(*streams, key=lambda row: (row.at, row.writer))
 
     def _take(self, row: SharedRow) -> SharedRow:
-        self._read[row.writer] = row.n
+        self._read[row.writer], self.latest = row.n, max(self.latest, row.at)
         self._places.append(row.writer << _BITS | row.n)
         if row.kind == Decided.kind and self._owners.setdefault(row.id, row.writer) != row.writer:
             self._twice.add((row.id, row.writer))

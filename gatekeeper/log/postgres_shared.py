@@ -55,18 +55,18 @@ LAST = 5.0  # seconds in which they must be written when the gate is closed
 _LOG = logging.getLogger("gatekeeper")
 
 # The row of the writer is locked until its events are written, so no process can raise its epoch
-# meanwhile. An event that exists already was written by this statement, whose answer was lost. A
-# clock that is set back does not change the order of a writer's events.
+# meanwhile. An event that exists already was written by this statement, whose answer was lost. An
+# event comes after all that its writer has written and read before, also if the clock is set back.
 _APPEND = """
-WITH me AS (SELECT run, writer FROM gatekeeper.writers
+WITH me AS (SELECT run, writer, to_timestamp(%s) + interval '1 microsecond' AS after
+            FROM gatekeeper.writers
             WHERE run = %s AND writer = %s AND epoch = %s FOR SHARE),
 new AS (INSERT INTO gatekeeper.events (run, writer, n, at, kind, id, data)
-        SELECT run, writer, %s + row, greatest(clock_timestamp(), to_timestamp(%s)), kind, id,
-               data::json
+        SELECT run, writer, %s + row, greatest(clock_timestamp(), after), kind, id, data::json
         FROM me, unnest(%s::text[], %s::text[], %s::text[]) WITH ORDINALITY
                  AS t (kind, id, data, row)
-        ON CONFLICT DO NOTHING)
-SELECT extract(epoch FROM clock_timestamp()) FROM me
+        ON CONFLICT DO NOTHING RETURNING at)
+SELECT extract(epoch FROM greatest(clock_timestamp(), after, (SELECT max(at) FROM new))) FROM me
 """
 
 
@@ -356,13 +356,12 @@ class SharedLog:
             self.leases.grow(accrued)
 
     def _write(self, rows: Sequence[tuple[str, str, str]]) -> float:
-        """Returns when they were written, by the database's clock."""
+        """Returns when they were written, by the database's clock, if that was not set back."""
         kinds, ids, data = zip(*rows, strict=True)
         member, columns = self.leases.member, (list(kinds), list(map(as_text, ids)), list(data))
+        before = max(self._at, self._merged.latest)
         with self._link.connection() as db:
-            found = db.execute(
-                _APPEND, (self._run, *member, self._n, self._at, *columns)
-            ).fetchone()
+            found = db.execute(_APPEND, (before, self._run, *member, self._n, *columns)).fetchone()
         if found is None:
             self._fenced = FencedError(FENCED)
             raise self._fenced

@@ -1,0 +1,219 @@
+"""Gates on a run whose database fails at one statement, or is not as most are."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from lost_connection import lost_at
+from shared_runs import accounts, check_every_moment, until
+from ticks import ticks
+
+from gatekeeper import Budget, GateResult, Generation, Random, Reason, VerificationGate
+from gatekeeper.budget.lease_store import UnavailableError
+from gatekeeper.errors import LogError
+from gatekeeper.log import PostgresRun
+from gatekeeper.log.postgres_link import Link
+from gatekeeper.testing import make_generation
+
+if TYPE_CHECKING:
+    from postgres import Server
+
+TOTAL = 12
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def place(postgres: Server) -> PostgresRun:
+    return postgres.new_run()
+
+
+@pytest.fixture
+def database(postgres: Server) -> Iterator[Any]:
+    """A database of its own, as a run in it and a connection to it."""
+    dsn = postgres.database()
+    with psycopg.connect(dsn, autocommit=True) as db:
+        yield PostgresRun(dsn, "run"), db
+
+
+def open_gate(place: PostgresRun, **given: Any) -> VerificationGate:
+    given = {"verifier": lambda output, task: True, "shared": True} | given
+    budget = Budget(total=100) if "budget" not in given else given.pop("budget")
+    return VerificationGate(Random(0.5, warmup=3), budget=budget, log=place, **given)
+
+
+def output(id_: str) -> Generation:
+    return make_generation(id_, tokens=20, seed=sum(id_.encode()))
+
+
+def end_sessions(db: psycopg.Connection[Any]) -> None:
+    """End all other sessions of a database, as an administrator may."""
+    query = (
+        "SELECT count(pg_terminate_backend(pid)), array_agg(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    ended, pids = db.execute(query).fetchone() or (0, [])
+    assert ended
+    left = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY(%s)"
+    until(lambda: db.execute(left, (pids,)).fetchone() == (0,))
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_connection_that_is_lost_at_a_statement_costs_nothing(
+    answered: bool, postgres: Server
+) -> None:
+    """Each verification is charged once, within the cap, and no call raises, unless the gate was
+    not open yet."""
+    for statement in range(5 + 8 * answered, 70, 16):
+        place, verified = postgres.new_run(), list[str]()
+
+        def fill(name: str, place: PostgresRun = place, verified: list[str] = verified) -> int:
+            def verifier(output: Generation, task: object) -> bool:
+                verified.append(output.id)
+                return True
+
+            budget = Budget(total=TOTAL, groups={"tenant": 8})
+            with open_gate(place, budget=budget, verifier=verifier) as gate:
+                for i in range(10):
+                    gate.maybe_verify(output(f"{name}{i}"), {"tenant": "ab"[i % 2]}, force=True)
+            return 10
+
+        seen, is_open = 0, True
+        with lost_at(statement, answered=answered):
+            try:
+                seen += fill("a")
+            except LogError:
+                assert not verified
+                is_open = False
+        seen += fill("b")
+        state = check_every_moment(place)
+        assert len(verified) == len(set(verified)) <= TOTAL
+        assert state.ledger.spent + state.ledger.warmup_spent == len(verified)
+        assert len(state.outputs) == seen
+        charged = accounts(place)["total"]
+        assert charged == ticks(len(verified)) or not is_open
+
+
+def test_a_lost_connection_is_made_again_at_once(place: PostgresRun) -> None:
+    """A pause follows only where that fails, too."""
+    open_gate(place).close()
+    with closing(Link(place, "events")) as link:
+        with lost_at(2, answered=False), pytest.raises(UnavailableError), link.connection() as db:
+            db.execute("SELECT 1")
+        with link.connection() as db:
+            assert db.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_callers_do_not_notice_that_idle_sessions_were_ended(database: Any) -> None:
+    place, db = database
+    with open_gate(place) as gate, open_gate(place) as other:
+        other.maybe_verify(output("a"), force=True)
+        until(lambda: gate.find("a"))
+        for i in range(5):
+            end_sessions(db)
+            found = gate.find("a")
+            assert found is not None
+            assert found.verified
+            assert gate.maybe_verify(output(f"b{i}"), force=True).verified
+            assert [found.id for found in gate.pending()] == []
+    check_every_moment(place)
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_the_databases_own_isolation_does_not_matter(level: str, database: Any) -> None:
+    place, db = database
+    db.execute(f"ALTER DATABASE {db.info.dbname} SET default_transaction_isolation = '{level}'")
+    gates = [open_gate(place) for _ in range(4)]
+
+    def fill(number: int) -> list[GateResult]:
+        gate = gates[number]
+        return [gate.maybe_verify(output(f"{number}-{i}"), force=True) for i in range(20)]
+
+    with ThreadPoolExecutor(len(gates)) as pool:
+        results = [result for results in pool.map(fill, range(len(gates))) for result in results]
+    for gate in gates:
+        gate.close()
+    assert {result.decision.reason for result in results} == {Reason.WARMUP, Reason.FORCED}
+    assert accounts(place) == {"total": ticks(80)}
+    check_every_moment(place)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_gate_may_be_idle_for_longer_than_the_database_allows(
+    shared: bool, database: Any
+) -> None:
+    place, db = database
+    if db.info.server_version < 140_000:
+        pytest.skip("postgres: idle_session_timeout came with version 14")
+    db.execute(f"ALTER DATABASE {db.info.dbname} SET idle_session_timeout = '50ms'")
+    with open_gate(place, shared=shared) as gate:
+        for i in range(3):
+            assert gate.maybe_verify(output(f"a{i}"), force=True).verified
+            time.sleep(0.2)
+
+
+def test_a_clock_that_is_set_back_changes_no_order(database: Any) -> None:
+    """Neither of one process's events, nor of those that depend on another's."""
+    place, db = database
+    db.execute("CREATE SCHEMA fake")
+    db.execute("CREATE TABLE fake.shift AS SELECT 0.0::float8 AS seconds")
+    db.execute(
+        "CREATE FUNCTION fake.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS"
+        " 'SELECT pg_catalog.clock_timestamp() + seconds * interval ''1 s'' FROM fake.shift'"
+    )
+    db.execute(f"ALTER DATABASE {db.info.dbname} SET search_path = fake, pg_catalog")
+
+    def verifier(output: Generation, task: object) -> bool | None:
+        return None if output.id == "none" else True
+
+    with open_gate(place, verifier=verifier, on_unavailable="pass") as two:
+        with open_gate(place, verifier=verifier, on_unavailable="pass") as one:
+            one.maybe_verify(output("none"), force=True)
+            one.maybe_verify(output("before"), force=True)
+            until(lambda: two.status().verified + two.status().warmup_verified == 1)
+            db.execute("UPDATE fake.shift SET seconds = -1000")
+            for i in range(3):
+                one.maybe_verify(output(f"after{i}"), force=True)
+                found = one.find(f"after{i}")
+                assert found is not None
+                assert found.verified
+        until(lambda: [found.id for found in two.pending()] == ["none"])
+        assert two.report_outcome("none", "failed").verified
+    assert check_every_moment(place).warmup_errors == 1
+    with open_gate(place, verifier=verifier, on_unavailable="pass") as three:
+        assert three.status().seen == 5
+
+
+def test_what_an_ended_process_has_verified_is_not_verified_again(
+    place: PostgresRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one knows of the decision, and not yet of the verdict."""
+    begun, known = threading.Event(), threading.Event()
+
+    def verifier(output: Generation, task: object) -> bool:
+        assert not begun.is_set()
+        begun.set()
+        return known.wait(PATIENCE)
+
+    with open_gate(place, verifier=verifier) as two:
+        one = open_gate(place, verifier=verifier)
+        call = threading.Thread(target=one.maybe_verify, args=(output("a"),))
+        call.start()
+        assert begun.wait(PATIENCE)
+        until(lambda: two.status().seen == 1)
+        monkeypatch.setattr("gatekeeper.log.postgres_shared.FOLLOW", 1.0)
+        time.sleep(0.4)  # it reads now, and then in a second
+        known.set()
+        call.join()
+        one.close()
+        assert two.pending() == []
+        until(lambda: two.status().warmup_verified == 1)
+        assert two.pending() == []
+        assert two.maybe_verify(output("a")).verified
+    assert check_every_moment(place).ledger.warmup_spent == 1.0
