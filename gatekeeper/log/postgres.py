@@ -299,13 +299,13 @@ class PostgresLog:
 
     def keep_snapshot(self, key: str, state: Mapping[str, Any]) -> None:
         data = packed(key, Snapshot(self._n, dict(state)))
-        parts = [
-            (self.run, part, data[start : start + _PART])
-            for part, start in enumerate(range(0, len(data), _PART))
-        ]
-        with self._errors("written"), self._db.transaction(), self._db.cursor() as cursor:
-            cursor.execute("DELETE FROM gatekeeper.snapshots WHERE run = %s", (self.run,))
-            cursor.executemany("INSERT INTO gatekeeper.snapshots VALUES (%s, %s, %s)", parts)
+        with self._errors("written"), self._db.transaction():
+            self._db.execute("DELETE FROM gatekeeper.snapshots WHERE run = %s", (self.run,))
+            for part, start in enumerate(range(0, len(data), _PART)):
+                self._db.execute(
+                    "INSERT INTO gatekeeper.snapshots VALUES (%s, %s, %s)",
+                    (self.run, part, data[start : start + _PART]),
+                )
 
     def _last(self) -> int:
         """The number of the last event; of a run that is shared, how many there are."""

@@ -260,6 +260,29 @@ def test_a_session_that_is_ended_cannot_write(place: PostgresRun) -> None:
     assert_each_once(place)
 
 
+def test_a_snapshot_whose_connection_is_lost_is_a_log_error(place: PostgresRun) -> None:
+    """At any of its statements: a gate leaves it out, and the events are intact."""
+    from lost_connection import lost_at
+
+    from gatekeeper.log.postgres import PostgresLog
+
+    for answered in (False, True):
+        for statement in count(1):
+            with PostgresLog(place) as log:
+                log.append([Learned("a")])
+                with lost_at(statement, answered=answered) as loss:
+                    try:
+                        log.keep_snapshot("key", {"answered": answered, "statement": statement})
+                    except LogError:
+                        assert loss.happened
+                if not loss.happened:
+                    break
+            with PostgresLog(place, read_only=True) as log:
+                kept = log.snapshot("key")
+                assert kept is None or kept.seq <= log.last()
+        assert statement > 3
+
+
 # -- doctor --------------------------------------------------------------------------------------
 
 
