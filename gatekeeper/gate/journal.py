@@ -97,7 +97,10 @@ class Journal:
 
     def mine(self, ids: Collection[str]) -> set[str]:
         """Those of these open outputs that this gate may verify: all, where it writes alone."""
-        return set(ids) if self._joint is None else self._joint.mine(ids)
+        if self._joint is None:
+            return set(ids)
+        self._transaction.check_process()
+        return self._joint.mine(ids)
 
     def check_mine(self, id_: str) -> None:
         """Raises where another process decided on this open output, and is still there."""
@@ -115,11 +118,13 @@ class Journal:
         """Wait until what was appended is stored, where `append` does not. Not under the gate's
         lock; raises as `append`."""
         if self._joint is not None:
+            self._transaction.check_process()
             self._joint.sync()
 
     def events(self, id_: str) -> Iterator[Event]:
         """Those of one output, its decision first. If they cannot be read, the gate can go on."""
         try:
+            self._transaction.check_process()
             events = self._log.events(id_)
             first = next(events, None)
             if not isinstance(first, Decided):  # the snapshot knew of it

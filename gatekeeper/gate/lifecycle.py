@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import nan
-from threading import RLock
 
 from gatekeeper.budget import SharedLedger, Unit
 from gatekeeper.errors import BadInputError, GatekeeperError
 from gatekeeper.gate.admission import Admission, refusal
 from gatekeeper.gate.following import Following
 from gatekeeper.gate.journal import Journal
+from gatekeeper.gate.lock import Locked
 from gatekeeper.gate.new_output import NewOutput, OutputReader
 from gatekeeper.gate.notices import Notices
 from gatekeeper.gate.sinks import Sinks
@@ -45,7 +45,7 @@ Answer = Output | GateResult | None
 """To a new output: selected, not selected, or its id is known."""
 
 
-class Lifecycle:
+class Lifecycle(Locked):
     """Every change of a gate's state and log.
 
     Parameters
@@ -76,10 +76,10 @@ class Lifecycle:
         transaction: Transaction,
         sinks: Sinks,
     ) -> None:
+        super().__init__()
         self.read, self.has_forked = reader.read, transaction.has_forked
         self._state, self._admission, self._log = state, admission, journal
         self._unit, self._verifies = unit, verifies
-        self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
         self._transaction = transaction
         self._notices, self._sinks = Notices(state), sinks
         self._durations = Histogram(DURATION_BOUNDS)

@@ -43,6 +43,14 @@ class Transaction:
         """Whether this process is a fork of the one that made the gate."""
         return self._process is not _process
 
+    def check_process(self) -> None:
+        """Raises LogLockedError after a fork: what is open belongs to the parent."""
+        if self._process is not _process:
+            raise LogLockedError(
+                "this gate belongs to the process that made it: after a fork, make another "
+                "with a log of its own"
+            )
+
     def complete(self, depth: int) -> bool:
         """Whether memory and log agree, at this depth of entering.
 
@@ -65,10 +73,7 @@ class Transaction:
         if self.closed:
             raise GatekeeperError(CLOSED)
         if self._process is not _process:
-            raise LogLockedError(
-                "this gate belongs to the process that made it: after a fork, make another "
-                "with a log of its own"
-            )
+            self.check_process()
         if self._broken is not None:
             raise LogError(
                 f"this gate stopped at an earlier error ({self._broken!r}): make a new one; "

@@ -7,10 +7,11 @@ import contextlib
 import gc
 import itertools
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf, nan
@@ -41,7 +42,7 @@ from gatekeeper import (
 )
 from gatekeeper.errors import GatekeeperError, LogLockedError
 from gatekeeper.gate import transaction
-from gatekeeper.log import MemoryLog, SQLiteLog
+from gatekeeper.log import Event, MemoryLog, SQLiteLog
 from gatekeeper.policies import policy_names
 from gatekeeper.testing import AsyncScriptedVerifier, ScriptedVerifier, make_generation
 
@@ -255,6 +256,47 @@ def test_a_forked_child_cannot_spend_the_budget_again(tmp_path: Path) -> None:
             os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert gate.status().seen == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_gets_an_answer_in_the_middle_of_a_change(tmp_path: Path) -> None:
+    """The thread that makes the change has the lock, and does not exist in the child."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(MemoryLog):
+        def append(self, events: Iterable[Event]) -> None:
+            super().append(events)
+            if begun_with:
+                begun.set()
+                assert go_on.wait(60)
+
+    begun_with: list[str] = []
+    with gate_of(ScriptedVerifier(), log=Slow()) as gate:
+        gate.maybe_verify(out("a"))
+        begun_with.append("b")
+        thread = threading.Thread(target=gate.maybe_verify, args=(out("b"),))
+        thread.start()
+        assert begun.wait(60)
+        child = os.fork()
+        if not child:
+            signal.alarm(30)  # ends it if it waits
+            refused = 0
+            for call in (
+                lambda: gate.maybe_verify(out("c")),
+                lambda: gate.verify_batch([(out("c"), None)]),
+                lambda: gate.report_outcome("a", "failed"),
+                lambda: gate.find("a"),  # it is in the log, whose connection is the parent's
+            ):
+                try:
+                    call()
+                except LogLockedError:
+                    refused += 1
+            os._exit(0 if refused == 4 and gate.status().seen >= 1 else 1)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        go_on.set()
+        thread.join()
+        assert code == 0
+        assert gate.status().seen == 2
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
