@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from time import perf_counter, sleep
@@ -11,7 +12,6 @@ from gatekeeper.log import Decided, FollowedLog, Log, PostgresRun, open_log
 from gatekeeper.log.decoding import Naming
 from gatekeeper.log.place import place_of
 from gatekeeper.log.run import fresh_ledger
-from gatekeeper.log.sqlite_file import identity
 from gatekeeper.page.state import WatchState, one_line
 
 __all__ = ["Follower"]
@@ -58,27 +58,21 @@ class Follower:
         """All that is kept is of this log, from here on."""
         self.state = WatchState(fresh_ledger(log.settings(), self._place or self.name))
         self._log = log
-        self._file: tuple[int, int] | None = self._identity()
+        self._file = self._look()
         self._starts: dict[int, str] = {}
         self.events = log.last()
 
     def advance(self, seconds: float) -> bool:
         """Fold further events for at most about so long; whether the state is another one.
 
-        A file that another one has replaced is read from its beginning.
+        A file that another one has replaced, or was copied over, is read from its beginning.
 
         Raises
         ------
         LogError
             For a log that cannot be read any more.
         """
-        replaced = self._is_replaced()
-        if replaced:
-            self.close()
-            self._file = None  # until another one is open: also the first one may come back
-            assert self._place is not None
-            self._opened = open_log(self._place, read_only=True)
-            self._begin(self._opened)
+        replaced = self._is_changed() and self._open_again()
         state, before = self.state, self.state.seq
         end = perf_counter() + seconds
         with Naming(repr(self.name)):
@@ -121,10 +115,33 @@ class Follower:
         if self._opened is not None:
             self._opened.close()
 
-    def _identity(self) -> tuple[int, int] | None:
-        return identity(self._place) if isinstance(self._place, Path) else None
+    def _look(self) -> tuple[int, ...] | None:
+        """Another one if the file is another one, or was written by any program."""
+        if not isinstance(self._place, Path):
+            return None
+        try:
+            found = os.stat(self._place)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
-    def _is_replaced(self) -> bool:
-        """Whether another file has the log's name; False while there is none: it may still come."""
-        now = self._identity()
+    def _is_changed(self) -> bool:
+        """Whether the file may be another log; False while there is none: it may still come."""
+        now = self._look()
         return now is not None and now != self._file
+
+    def _open_again(self) -> bool:
+        """Open the file again, of which SQLite keeps parts in memory; whether it is another log."""
+        self.close()
+        self._file = None  # until it is open: also the first one may come back
+        assert self._place is not None
+        state, now = self.state, self._look()
+        log = self._opened = open_log(self._place, read_only=True)
+        last = next(log.stamped_after(state.seq - 1), None) if state.seq else None
+        is_same = last is not None and (last.seq, last.at) == (state.seq, state.at)
+        if is_same:
+            self._log = log
+        else:
+            self._begin(log)
+        self._file = now
+        return not is_same

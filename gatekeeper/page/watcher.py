@@ -96,14 +96,14 @@ class Watcher:
         """
         with self._lock:
             follower = self._opened()
+            before, self._error = self._error, ""
             try:
                 self._changed |= follower.advance(seconds)
-                self._error = ""
             except LogError as error:
-                self._changed |= self._error != str(error)
                 self._error = str(error)
-            before, self._shared = self._shared, self._ask_shared()
-            self._changed |= self._shared != before
+            self._changed |= self._error != before
+            shared, self._shared = self._shared, self._ask_shared()
+            self._changed |= self._shared != shared
             now = time.monotonic()
             open_ = bool(follower.state.outputs)  # their ages change
             if self._rendered is None or (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -140,12 +142,37 @@ def test_a_file_in_place_of_another(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="not a log"):
         follower.advance(60.0)
     new.rename(path)
-    assert follower.advance(60.0)
+    assert not follower.advance(60.0)  # the log that was read is back
     assert follower.state.ledger.seen == 10
+    check(follower, path)
     follower.close()
     SQLiteLog(tmp_path / "empty.db").close()
     with pytest.raises(LogError, match=r"empty\.db' has no run in it yet"):
         Follower(tmp_path / "empty.db")
+
+
+@pytest.mark.parametrize(("first", "second"), [(60, 10), (10, 60), (30, 30)])
+def test_a_file_that_is_copied_over_the_log(first: int, second: int, tmp_path: Path) -> None:
+    """It is the same file, of which SQLite knows the earlier pages."""
+    path, new = tmp_path / "run.db", tmp_path / "new.db"
+    for where, count, start in ((path, first, 0), (new, second, 5)):
+        with VerificationGate("random", budget=Budget(fraction=0.5), log=where) as gate:
+            for output in OUTPUTS[start : start + count]:
+                gate.maybe_verify(output)
+    follower = Follower(path)
+    follower.advance(60.0)
+    assert follower.state.ledger.seen == first
+    os.utime(path, (0, 0))
+    assert not follower.advance(60.0)  # the same log, although something was written
+    shutil.copyfile(new, path)
+    assert follower.advance(60.0)
+    assert follower.state.ledger.seen == second
+    check(follower, path)
+    with VerificationGate("random", budget=Budget(fraction=0.5), log=path) as gate:
+        gate.maybe_verify(make_generation("later"))
+        follower.advance(60.0)
+        assert follower.state.ledger.seen == second + 1
+    follower.close()
 
 
 def test_the_page_of_a_file_in_place_of_another(tmp_path: Path) -> None:
@@ -161,6 +188,11 @@ def test_the_page_of_a_file_in_place_of_another(tmp_path: Path) -> None:
     shown = watcher.advance(60.0, at_once=True)
     assert "new" in shown.queue
     assert "OLD" not in shown.page(writable=True)
+    path.rename(new)
+    path.write_text("no log")
+    assert "not a log" in watcher.advance(60.0, at_once=True).status
+    new.rename(path)
+    assert "not a log" not in watcher.advance(60.0, at_once=True).status
     empty.rename(path)
     assert ">new<" not in watcher.advance(60.0, at_once=True).page(writable=True)
     watcher.close()
