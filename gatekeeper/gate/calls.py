@@ -21,12 +21,13 @@ class Calls:
         self._ended = False
 
     def __enter__(self) -> None:
-        with self._changed:
-            self.check()
+        with self.lock:
+            if self._ended:
+                self.check()
             self._threads.append(get_ident())
 
     def __exit__(self, *exception: object) -> None:
-        with self._changed:
+        with self.lock:
             self._threads.remove(get_ident())
             self._changed.notify_all()
 
@@ -42,7 +43,7 @@ class Calls:
         two of them would wait for each other.
         """
         here = get_ident()
-        with self._changed:
+        with self.lock:
             self._ending.append(here)
             self._changed.notify_all()
             try:
