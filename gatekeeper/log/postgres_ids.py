@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gatekeeper.log.events import Decided
@@ -11,7 +11,7 @@ from gatekeeper.log.events import Decided
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["as_text", "deciders", "of_text"]
+__all__ = ["as_text", "deciders", "of_text", "unknown"]
 
 
 def as_text(id_: str) -> str:
@@ -49,3 +49,28 @@ def deciders(db: psycopg.Connection[Any], run: int, ids: Collection[str]) -> dic
         (run, Decided.kind, list(by_text)),
     ).fetchall()
     return {by_text[text]: int(writer) for text, writer in rows}
+
+
+def unknown(
+    db: psycopg.Connection[Any],
+    run: int,
+    ids: Collection[str],
+    known: Mapping[int, int],
+    *,
+    without: int,
+) -> set[str]:
+    """Those of these outputs of which a run's log has an event that is not known.
+
+    Parameters
+    ----------
+    known
+        Number of the last event that is known, by writer.
+    without
+        A writer whose events are all known.
+    """
+    rows = db.execute(
+        "SELECT id, writer, max(n) FROM gatekeeper.events WHERE run = %s AND id = ANY(%s)"
+        " AND writer <> %s GROUP BY id, writer",
+        (run, list(map(as_text, ids)), without),
+    ).fetchall()
+    return {of_text(text) for text, writer, n in rows if n > known.get(writer, 0)}

@@ -35,7 +35,7 @@ from gatekeeper.log.encoding import encoded
 from gatekeeper.log.events import Decided, Event, Learned
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.postgres import PostgresLog
-from gatekeeper.log.postgres_ids import as_text, deciders
+from gatekeeper.log.postgres_ids import as_text, deciders, unknown
 from gatekeeper.log.postgres_leases import PostgresLeases
 from gatekeeper.log.postgres_link import Link
 from gatekeeper.log.postgres_merge import Merged
@@ -219,9 +219,8 @@ class SharedLog:
 
     def mine(self, ids: Collection[str]) -> set[str]:
         """Those of these outputs that this process may verify: its own, and those of ended
-        processes that no other process has claimed before. Only its own while it has not applied
-        all that ended processes wrote, which may have a verdict, and while the database cannot be
-        reached.
+        processes that no other process has claimed before, once it has applied what they wrote of
+        them: there may be a verdict. Only its own while the database cannot be reached.
         """
         own = self._open.intersection(ids)
         others = [id_ for id_ in ids if id_ not in own]
@@ -241,14 +240,9 @@ class SharedLog:
                 " RETURNING writer",
                 (me, self._run, list(set(found.values())), me),
             ).fetchall()
-            ended = db.execute(
-                "SELECT writer FROM gatekeeper.writers WHERE run = %s AND NOT live", (self._run,)
-            ).fetchall()
-            last = self._merged.last(db)
-        if any(last.get(writer, 0) > self._applied.get(writer, 0) for (writer,) in ended):
-            return set()
-        taken = {writer for (writer,) in rows}
-        return {id_ for id_, writer in found.items() if writer in taken}
+            taken = {writer for (writer,) in rows}
+            claimed = {id_ for id_, writer in found.items() if writer in taken}
+            return claimed - unknown(db, self._run, claimed, self._applied, without=me)
 
     def _tend(self) -> None:
         """Write waiting events, follow the others, and write a sign of life."""

@@ -193,27 +193,39 @@ def test_a_clock_that_is_set_back_changes_no_order(database: Any) -> None:
 def test_what_an_ended_process_has_verified_is_not_verified_again(
     place: PostgresRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another one knows of the decision, and not yet of the verdict."""
+    """Another one knows of the decisions, and not yet of the verdict. It may verify the others at
+    once, more than once if that gives no verdict."""
     begun, known = threading.Event(), threading.Event()
+    verified: list[str] = []
 
-    def verifier(output: Generation, task: object) -> bool:
-        assert not begun.is_set()
+    def verifier(output: Generation, task: object) -> bool | None:
+        verified.append(output.id)
+        if output.id == "open":
+            return None if verified.count("open") <= 2 else True
+        assert verified.count("a") == 1
         begun.set()
         return known.wait(PATIENCE)
 
-    with open_gate(place, verifier=verifier) as two:
-        one = open_gate(place, verifier=verifier)
+    def pending() -> list[str]:
+        return [output.id for output in two.pending()]
+
+    with open_gate(place, verifier=verifier, on_unavailable="pass") as two:
+        one = open_gate(place, verifier=verifier, on_unavailable="pass")
+        one.maybe_verify(output("open"))
         call = threading.Thread(target=one.maybe_verify, args=(output("a"),))
         call.start()
         assert begun.wait(PATIENCE)
-        until(lambda: two.status().seen == 1)
+        until(lambda: two.status().seen == 2)
         monkeypatch.setattr("gatekeeper.log.postgres_shared.FOLLOW", 1.0)
         time.sleep(0.4)  # it reads now, and then in a second
         known.set()
         call.join()
         one.close()
-        assert two.pending() == []
-        until(lambda: two.status().warmup_verified == 1)
-        assert two.pending() == []
+        assert pending() == ["open"]
+        assert not two.maybe_verify(output("open")).verified
+        assert two.maybe_verify(output("open")).verified
+        until(lambda: two.status().warmup_verified == 2)
+        assert pending() == []
         assert two.maybe_verify(output("a")).verified
-    assert check_every_moment(place).ledger.warmup_spent == 1.0
+    assert verified == ["open", "a", "open", "open"]
+    assert check_every_moment(place).ledger.warmup_spent == 2.0
