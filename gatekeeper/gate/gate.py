@@ -232,7 +232,9 @@ class VerificationGate(ClientMethods, LoopMethods):
             With the decision.
         coroutine or None
             For a selected output: its verification, which returns the complete result. Its budget
-            is held until it is awaited or closed, or until a task that runs it is cancelled.
+            is held until it is awaited or closed, or until a task that runs it is cancelled. After
+            `close` it raises GatekeeperError, and the output is in `pending` of the next gate on
+            the log.
         """
         new = self._life.read(response, task, id=id, force=force)
         try:
@@ -266,7 +268,8 @@ class VerificationGate(ClientMethods, LoopMethods):
         ------
         BadInputError
             For a pair that cannot be read: no output of the batch is then decided on. Also for an
-            id that names another output, or one that is being verified already.
+            id that names another output, or one that is being verified already, and on the event
+            loop that runs an asynchronous verifier for this gate, which would wait for itself.
         VerifierUnavailableError
             With `on_unavailable="raise"`, for the first verification that could not tell, after all
             others are done; `find` has their results.
@@ -339,7 +342,7 @@ class VerificationGate(ClientMethods, LoopMethods):
         return self.status()._repr_html_()
 
     def close(self) -> None:
-        """Wait for running verifications, then close the verifier and the log.
+        """Wait for running verifications and batches, then close the verifier and the log.
 
         In the child of a fork it does nothing: what is open belongs to the parent.
 
