@@ -128,9 +128,9 @@ class Verification:
             self._pool.submit(_perform, future, verify, output, task)
 
     async def _await(self, verifier: AsyncVerifier, output: Output, task: object) -> None:
+        self._calls.check()
+        generation, start = self._life.generation_of(output), time.perf_counter()
         try:
-            self._calls.check()
-            generation, start = self._life.generation_of(output), time.perf_counter()
             outcome = await _awaited(verifier, generation, task, start)
         except BaseException:
             self._life.release(output, "cancelled")
