@@ -26,6 +26,7 @@ _SAID = re.compile(
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(r"[^\W_]|[%‰％/]|\\[a-z,]|[-–.,:]\d|[^\S\n]+(?:/|out\s+of\b)", re.IGNORECASE)
+_NEGATIVE = re.compile(r"[^\w‑–−-][‑–−-]\Z")  # a dash after a word separates
 _WORDS = {  # only their order matters: features enter by rank
     "almost certain": 0.97,
     "very high": 0.95,
@@ -53,6 +54,8 @@ def stated_confidence(generation: Generation, task: Any = None) -> float | None:
     last = said[-1]
     if last["word"]:
         return _WORDS[last["word"].lower()]
+    if _NEGATIVE.search(generation.text[last.start() : last.start("number")]):
+        return None
     if _GOES_ON.match(generation.text, last.end()):  # a range, a date, 1e-3, another unit
         return None
     value = _float(last["number"])
