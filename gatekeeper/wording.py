@@ -6,12 +6,14 @@ from collections.abc import Iterable
 
 __all__ = [
     "all_of",
+    "chance",
     "choose",
     "counted",
     "described",
     "minus",
     "nearest",
     "number_of",
+    "one_line",
     "p_text",
     "plural",
     "signed",
@@ -53,6 +55,12 @@ def p_text(value: float) -> str:
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
+def chance(probability: float) -> str:
+    """An estimated probability: 57%, under 1%, over 99%; draws cannot show that it is 0 or 1."""
+    shown = f"{probability:.0%}"
+    return {"0%": "under 1%", "100%": "over 99%"}.get(shown, shown)
+
+
 def nearest(word: object, known: Iterable[str]) -> str:
     """The known word that an unknown one is like, as a question; "" where none is."""
     from difflib import get_close_matches  # slow to import, and seldom needed
@@ -75,3 +83,8 @@ def described(error: BaseException, kind: type | None = None) -> str:
     except Exception as e:
         text = f"its text cannot be made ({type(e).__name__})"
     return f"{(kind or type(error)).__name__}: {text}"
+
+
+def one_line(error: BaseException) -> str:
+    """`described`, without line breaks."""
+    return " ".join(described(error).split())

@@ -17,7 +17,7 @@ from gatekeeper.adapters.harness.generation import generation_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field, read_jsonl
 from gatekeeper.types import Generation
-from gatekeeper.wording import counted
+from gatekeeper.wording import counted, one_line
 
 __all__ = ["Dataset", "Sample", "read_samples"]
 
@@ -62,9 +62,8 @@ class Dataset:
                 if limit is not None:  # EvalPlus caches the outputs of all
                     self.problems = dict(islice(self.problems.items(), limit))
         except Exception as e:  # of a download or a file: EvalPlus documents none
-            reason = " ".join(f"{type(e).__name__}: {e}".split())
             raise BadInputError(
-                f"dataset={name!r} cannot be loaded: {reason}. "
+                f"dataset={name!r} cannot be loaded: {one_line(e)}. "
                 f"{name.upper()}_OVERRIDE_PATH may name a local file"
             ) from e
 

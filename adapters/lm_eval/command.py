@@ -10,11 +10,12 @@ from dataclasses import fields
 from typing import Any, NoReturn
 
 from gatekeeper.adapters.harness.gate import GateOptions, add_options, options_of
-from gatekeeper.adapters.lm_eval.evaluate import evaluate, load_harness, one_line, replaced
+from gatekeeper.adapters.lm_eval.evaluate import evaluate, load_harness, replaced
 from gatekeeper.adapters.lm_eval.grading import Grading
 from gatekeeper.adapters.lm_eval.session import RunReport
 from gatekeeper.errors import BadInputError, GatekeeperError
 from gatekeeper.option_values import number
+from gatekeeper.wording import one_line
 
 __all__ = ["main"]
 

@@ -13,8 +13,9 @@ from gatekeeper.adapters.harness.release import unusable
 from gatekeeper.adapters.lm_eval.grading import Grading
 from gatekeeper.adapters.lm_eval.session import RunReport, Session
 from gatekeeper.errors import BadInputError
+from gatekeeper.wording import one_line
 
-__all__ = ["evaluate", "load_harness", "one_line", "replaced", "simple_evaluate"]
+__all__ = ["evaluate", "load_harness", "replaced", "simple_evaluate"]
 
 CHAT = "gated-chat"
 
@@ -123,8 +124,3 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
             delattr(owner, name)
         else:
             setattr(owner, name, before)
-
-
-def one_line(error: Exception) -> str:
-    """The type and the text of an error, in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())

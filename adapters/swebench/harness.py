@@ -22,7 +22,7 @@ from gatekeeper.adapters.swebench.reports import check_patches, outcome_of
 from gatekeeper.errors import BadInputError, SandboxUnavailableError
 from gatekeeper.sandbox.engine import connect
 from gatekeeper.types import Outcome, Verdict
-from gatekeeper.wording import counted
+from gatekeeper.wording import counted, one_line
 
 __all__ = ["Evaluation", "swebench"]
 
@@ -211,10 +211,9 @@ def _instances(dataset: str, split: str) -> dict[str, dict[str, Any]]:
         with contextlib.redirect_stdout(sys.stderr):
             return {each["instance_id"]: each for each in load(name, split)}
     except Exception as e:  # of a download or a file: SWE-bench documents none
-        reason = " ".join(f"{type(e).__name__}: {e}".split())
         raise BadInputError(
-            f"--dataset {dataset} (--split {split}) cannot be loaded: {reason}. It may also be a "
-            "local .json, .jsonl or .parquet file"
+            f"--dataset {dataset} (--split {split}) cannot be loaded: {one_line(e)}. It may "
+            "also be a local .json, .jsonl or .parquet file"
         ) from e
 
 

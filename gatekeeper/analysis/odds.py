@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatekeeper.stats.interval import Interval
 from gatekeeper.types import FloatArray
-from gatekeeper.wording import signed
+from gatekeeper.wording import chance, signed
 
 __all__ = ["WORTH", "chances_of", "odds_text"]
 
@@ -38,5 +38,5 @@ def odds_text(policy: str, rival: str, gain: Interval, more: float, less: float)
     return (
         f"in the next run {policy} finds {signed(low)} to {signed(high)} points of recall more "
         f"than {rival} (95 % interval; estimate {signed(at, 1)}), over a point more with "
-        f"probability {more:.0%}, over a point less with {less:.0%}"
+        f"probability {chance(more)}, over a point less with {chance(less)}"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gatekeeper.wording import all_of, counted, number_of, plural, signed
+from gatekeeper.wording import all_of, chance, counted, number_of, one_line, plural, signed
 
 ROOT = Path(__file__).parents[2]
 FILES = [
@@ -64,3 +64,33 @@ def test_a_number_and_its_noun() -> None:
 def test_a_difference_has_a_minus_sign() -> None:
     assert [signed(v) for v in (9.2, -6.4, -0.2)] == ["+9", "−6", "+0"]
     assert signed(-0.0123, 1, "%") == "−1.2%"
+
+
+def test_an_estimated_probability_is_never_0_or_1() -> None:
+    assert [chance(p) for p in (0.0, 0.004, 0.01, 0.57, 0.99, 0.996, 1.0)] == [
+        "under 1%",
+        "under 1%",
+        "1%",
+        "57%",
+        "99%",
+        "over 99%",
+        "over 99%",
+    ]
+
+
+# A worker process of the checker imports little: a fault in its start is to reach the parent.
+WRITE_ERRORS = {"gatekeeper/wording.py", "gatekeeper/maths/worker.py"}
+
+
+def test_one_place_writes_an_exception_of_another_package() -> None:
+    """Its class, a colon and its text: the text may be missing, or may have several lines."""
+
+    class OddError(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    assert one_line(ValueError("a\n  b")) == "ValueError: a b"
+    assert one_line(OddError()) == "OddError: its text cannot be made (ValueError)"
+    written = re.compile(r"\{type\((\w+)\)\.__name__\}: \{\1\}")
+    found = {f"{file.relative_to(ROOT)}" for file in FILES if written.search(file.read_text())}
+    assert found <= WRITE_ERRORS

@@ -12,7 +12,7 @@ from gatekeeper.report import figures
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import MANY, PolicyReplays, ReportData
 from gatekeeper.report.html import Markup, Section, element, figure, section, table
-from gatekeeper.wording import counted, signed
+from gatekeeper.wording import chance, counted, signed
 
 __all__ = ["policies"]
 
@@ -56,8 +56,8 @@ def _next_run(advice: Advice) -> list[Markup]:
             r.policy,
             fmt.rate_interval(r.recall),
             fmt.points_interval(r.less),
-            f"{r.ahead:.0%}",
-            f"{r.behind:.0%}",
+            chance(r.ahead),
+            chance(r.behind),
         )
         for r in advice.rivals
     ]
