@@ -73,7 +73,7 @@ def feature_worth(table: RecordTable, beta: float, *, warmup: int = T0) -> list[
     sets = [(), *((name,) for name in names)]
     if len(names) > 1:
         sets += [tuple(names), *(tuple(n for n in names if n != name) for name in names)]
-    chooser = _Chooser(table, evidence, beta)
+    chooser = _Chooser(evidence, beta)
     shares = np.column_stack([chooser.share(used) for used in sets])
     ease = shares.mean(axis=1)
     labels = evidence.labels(np.minimum((ease * CHOICES).astype(np.intp), CHOICES - 1))
@@ -100,7 +100,8 @@ def feature_worth(table: RecordTable, beta: float, *, warmup: int = T0) -> list[
 class _Chooser:
     """Chooses outputs by P(error) ÷ ĉ, predicted with some of the features."""
 
-    def __init__(self, table: RecordTable, evidence: Evidence, beta: float) -> None:
+    def __init__(self, evidence: Evidence, beta: float) -> None:
+        table = evidence.table
         self._raw = raw_of_records(table)
         self._label = evidence.stream.error
         # As many labels as such a run has and the policy remembers; each fit is without one fold.

@@ -40,14 +40,24 @@ from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0, describe_policy, make_policy
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.label_posterior import LabelPosterior
+from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.stats.strata import strata_of
 from gatekeeper.types import BoolArray, FloatArray, IntArray
 from gatekeeper.wording import counted, plural
 
-__all__ = ["SEED", "STRATA", "Evidence", "PolicyValue", "parts_by_choice", "policy_values"]
+__all__ = [
+    "SEED",
+    "STRATA",
+    "Evidence",
+    "PolicyValue",
+    "parts_by_choice",
+    "policy_values",
+    "without_unknown",
+]
 
 STRATA = 4  # of cost, as CST has by default: what predictions may miss in one
 SEED = 7_919  # of replayed policies; the log's own would repeat the log's draws
+COMPLETE = 0.99  # share of known labels that is as good as all: verifiers fail now and then
 LEAST = 10.0  # effective verdicts below which nothing is estimated
 CHANCELESS = 0.1  # share of outputs that may have propensity 0: the rest is nearly the run
 
@@ -65,11 +75,18 @@ class PolicyValue:
     learns: bool  # after the warm-up, here from the log's verdicts only: an approximation
 
 
+def without_unknown(table: RecordTable) -> RecordTable:
+    """The table, without the records that lack a label or a cost if those are at most 1 %."""
+    known = ~np.isnan(table.error) & ~np.isnan(table.cost)
+    return table.take(known) if COMPLETE * len(table) <= known.sum() < len(table) else table
+
+
 class Evidence:
     """The outputs after the warm-up, their propensities, and the known verdicts.
 
     Arrays of shape (n,). Outputs with propensity 0, where the budget was used up, are left out of
-    all sums but stay in the stream.
+    all sums but stay in the stream. `table` has the outputs, `without_unknown`; `left_out` is how
+    many that leaves out.
 
     Parameters
     ----------
@@ -85,6 +102,8 @@ class Evidence:
     """
 
     def __init__(self, table: RecordTable, *, warmup: int = T0) -> None:
+        given, table = len(table), without_unknown(table)
+        self.table, self.left_out = table, given - len(table)
         if len(table) <= warmup:
             raise BadInputError(
                 f"{counted(len(table), 'output')} {plural(len(table), 'leaves', 'leave')} none "
@@ -98,7 +117,7 @@ class Evidence:
         _check_chances(p, warmup)
         assert p is not None
         label = np.where(drawn, table.error, nan)
-        self._table, self._drawn = table, drawn
+        self._drawn = drawn
         self._cost = _costs(table, p, drawn)
         self.stream = Stream(
             table.h,
@@ -113,14 +132,17 @@ class Evidence:
         self.cost = self._cost[after]
         self.counted = self.p > 0.0
         if not (self.label[self.counted] == 1.0).any():
+            effective = _effective(self.p[self.counted])
             raise BadInputError(
-                "no verdict after the warm-up found an error, so that recall is undefined"
+                "no verdict after the warm-up found an error, so that recall is undefined; the "
+                f"error rate of all is at most {midp_interval(0.0, effective).high:.1%} (95 % "
+                f"interval; effective number of verdicts: {effective:.0f})"
             )
 
     @cached_property
     def _predicted(self) -> FloatArray:
         """Log odds of an error (N,), predicted from the verdicts."""
-        t = self._table
+        t = self.table
         return log_odds_of(partial(raw_of_records, t), self._drawn, t.error)
 
     def shares(self, policy: Contender | str, beta: float) -> FloatArray:
@@ -174,7 +196,7 @@ class Evidence:
         both[self.warmup :] += (propensity.max() + 1) * choice
         warmup = np.full(label.size, -1)
         warmup[: self.warmup] = 0
-        strata = strata_of(self._table.cost_estimate, STRATA, warmup=self.warmup)
+        strata = strata_of(self.table.cost_estimate, STRATA, warmup=self.warmup)
         return LabelPosterior(label, self._predicted, [propensity, both, strata, warmup])
 
     def totals(

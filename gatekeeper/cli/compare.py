@@ -109,9 +109,11 @@ def _name(value: PolicyValue, *, known: bool) -> str:
 
 def _said(evidence: Evidence, values: list[PolicyValue]) -> list[str]:
     lines = [f"More than {values[0].policy}: how many more errors it would have found."]
-    left_out = int((~evidence.counted).sum())
-    if left_out:
-        lines.append(f"{counted(left_out, 'output')} left out, with propensity 0.")
+    if evidence.left_out:
+        lines.append(f"{counted(evidence.left_out, 'output')} left out, without a label or a cost.")
+    without_chance = int((~evidence.counted).sum())
+    if without_chance:
+        lines.append(f"{counted(without_chance, 'output')} left out, with propensity 0.")
     if not evidence.complete:
         lines.append(
             "95 % intervals, for this stream, and the estimate. Verdicts: effective number of "

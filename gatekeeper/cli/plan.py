@@ -117,6 +117,11 @@ def _print(
         "unverified. 95 % intervals for the next run of such outputs, and the estimate.",
         highlight=False,
     )
+    if evidence.left_out:
+        console.print(
+            f"{counted(evidence.left_out, 'output')} left out, without a label or a cost.",
+            highlight=False,
+        )
     if describe_policy(curves[0].policy.name).learns_after_warmup and not evidence.complete:
         console.print(
             f"{curves[0].policy} learns or calibrates after the warm-up: here only from the "

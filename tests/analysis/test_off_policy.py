@@ -10,6 +10,8 @@ import pytest
 from partly_verified import log_of, run_gate
 
 from gatekeeper import CST, BadInputError, Candidate
+from gatekeeper.analysis.advice import advise
+from gatekeeper.analysis.diagnosis import diagnose
 from gatekeeper.analysis.off_policy import SEED, Evidence, policy_values
 from gatekeeper.analysis.replay import replay
 from gatekeeper.cli import main
@@ -136,6 +138,9 @@ def test_refusals_say_why() -> None:
     assert "warm-up" in refused(table.take(np.arange(T0)))
     right = np.where(np.isnan(log.error), nan, 0.0)
     assert "found an error" in refused(replace(log, error=right))
+    none = refused(replace(table, error=np.zeros(600)))
+    most = 1 - 0.05 ** (1 / (600 - T0))  # of a mid-p interval without an error
+    assert f"is at most {most:.1%} (95 % interval; effective number of verdicts: 550)" in none
     assert log.propensity is not None
     only = np.arange(600) == 300  # verified, though it had no chance: no sample
     error, p = np.where(only, 1.0, right), np.where(only, 0.0, log.propensity)
@@ -147,6 +152,20 @@ def test_refusals_say_why() -> None:
             policy_values(evidence, [policy], 0.2)
     with pytest.raises(BadInputError, match="beta"):
         policy_values(evidence, ["cst"], 1.0)
+
+
+def test_a_few_outputs_without_a_label_are_left_out() -> None:
+    """Up to 1 %, the others count as all: in the advice, too, with which `diagnose` ends."""
+    table = make_stream("usual", 600, 0)
+    for without, left_out in ((6, 6), (7, 0)):
+        error = np.where(np.arange(600) >= 600 - without, nan, table.error)
+        some = replace(table, error=error, propensity=np.full(600, 0.5))
+        evidence = Evidence(some)
+        assert (evidence.left_out, evidence.complete) == (left_out, left_out > 0)
+    known = table.take(np.arange(594))
+    few = replace(table, error=np.where(np.arange(600) < 594, table.error, nan), propensity=None)
+    assert advise(few, 0.2) == advise(known, 0.2)
+    assert diagnose(few, orders=1).odds == diagnose(known, orders=1).odds
 
 
 def test_verdicts_from_outside_are_no_sample() -> None:

@@ -22,6 +22,7 @@ from gatekeeper.analysis.diagnosis.strata import (
     label_weights,
     stratum_figures,
 )
+from gatekeeper.analysis.off_policy import without_unknown
 from gatekeeper.analysis.vectorised import fixed_score
 from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.errors import BadInputError
@@ -32,7 +33,6 @@ from gatekeeper.wording import counted, plural
 
 __all__ = ["diagnose", "orders_for"]
 
-COMPLETE = 0.99  # share of known labels that is as good as all: verifiers fail now and then
 ORDERS = 10
 MANY = 300_000  # records: one order differs little from the next, and takes seconds
 ORDERS_OF_MANY = 3
@@ -103,12 +103,11 @@ def diagnose(
 def _usable(table: RecordTable) -> tuple[RecordTable, list[str]]:
     """The table without records and labels that would only mislead, and notes on those."""
     notes: list[str] = []
-    known = ~np.isnan(table.error) & ~np.isnan(table.cost)
-    if COMPLETE * len(table) <= known.sum() < len(table):
-        without = int((~known).sum())
+    known = without_unknown(table)
+    if without := len(table) - len(known):
         are = plural(without, "is", "are")
         notes.append(f"{counted(without, 'record')} without a label or a cost {are} left out")
-        table = table.take(known)
+        table = known
     external = ~np.isnan(table.error) & ~table.drawn
     if external.any() and np.isnan(table.error).any():
         outside = counted(external.sum(), "external verdict")
