@@ -85,6 +85,7 @@ def verdicts_table(
     return table(
         ("verdict", "within the budget", "external"),
         rows,
-        caption="External verdicts, such as those of a person or those made afterwards for "
-        "comparison, are not charged to the budget. The policy never learns from them.",
+        caption="External verdicts are those on outputs that were not selected, of a person or "
+        "made afterwards for comparison. They are not charged to the budget, and the policy does "
+        "not learn from them.",
     )
