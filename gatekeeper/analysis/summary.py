@@ -57,14 +57,20 @@ class Summary:
 
     @property
     def above_random(self) -> float:
-        """`errors_found` minus `random_found`, in standard deviations of a uniform draw.
+        """`errors_found` minus `random_found`, in standard deviations under a uniform draw.
 
-        The draw is hypergeometric. NaN if not every label is known or the variance is 0.
+        With every label known the draw is hypergeometric. Otherwise the warm-up, from which
+        `random_found` is estimated, varies too: that is the test of two equal rates. NaN without a
+        labelled warm-up, and if the variance is 0.
         """
-        n, k, m = self.evaluated, self.errors, self.verified
-        if k is None or self.random_found is None or n < 2:
+        n, k, m, first = self.evaluated, self.errors, self.verified, self.warmup_verified
+        if self.random_found is None or n < 2 or not m:
             return float("nan")
-        variance = m * (k / n) * (1 - k / n) * (n - m) / (n - 1)
+        if k is not None:
+            variance = m * (k / n) * (1 - k / n) * (n - m) / (n - 1)
+        else:
+            rate = (self.errors_found + self.warmup_errors) / (m + first)
+            variance = m * rate * (1 - rate) * (1 + m / first)
         return (
             (self.errors_found - self.random_found) / sqrt(variance) if variance else float("nan")
         )

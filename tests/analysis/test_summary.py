@@ -1,13 +1,14 @@
 """The closing table's numbers, against counting and against the distribution of random draws."""
 
 import random
-from math import isnan
+from math import isnan, sqrt
 from statistics import fmean, pstdev
 
+import numpy as np
 import pytest
 
 from gatekeeper import Decision, GateResult, Outcome, Reason, Signals, Verdict
-from gatekeeper.analysis.summary import summarise
+from gatekeeper.analysis.summary import summarise, summary_of
 
 SIGNALS = Signals(0.1, -0.2, 0.9)
 
@@ -49,7 +50,9 @@ def test_unknown_labels_are_estimated_from_the_warmup_or_left_unknown() -> None:
     summary = summarise(run(labels, {0, 1, 2, 10}, external=False))
     assert (summary.all_checked, summary.errors, summary.best_found) == (False, None, None)
     assert summary.random_found == 4 * 0.5
-    assert isnan(summary.above_random)
+    p = 8 / 14  # wrong among the 10 of the warm-up and the 4 verified
+    assert summary.above_random == pytest.approx(1 / sqrt(4 * p * (1 - p) * (1 + 4 / 10)))
+    assert isnan(summarise(run(labels, set(), external=False)).above_random)
     assert summarise(run(labels, {0}, external=False, warmup=0)).random_found is None
     assert summarise([]).random_found is None
     assert summary.all_errors is None
@@ -73,6 +76,26 @@ def test_above_random_is_measured_in_deviations_of_random_draws(seed: int) -> No
     labels = [rng.random() < 0.3 for _ in range(60)]
     scores = [
         summarise(run(labels, set(rng.sample(range(60), 12)), external=True)).above_random
+        for _ in range(2000)
+    ]
+    assert abs(fmean(scores)) < 0.08
+    assert abs(pstdev(scores) - 1.0) < 0.06
+
+
+def test_without_every_label_the_warmup_counts_as_uncertain_too() -> None:
+    """Over many streams in which warm-up and choice are draws of one rate: mean 0, deviation 1."""
+    rng = np.random.default_rng(0)
+    number = np.arange(200)
+    selected = number < 90  # the first 50 are the warm-up
+    scores = [
+        summary_of(
+            warmup=number < 50,
+            selected=selected,
+            labelled=selected,
+            wrong=rng.random(200) < 0.3,
+            budget_exhausted=0,
+            missing_signal=0,
+        ).above_random
         for _ in range(2000)
     ]
     assert abs(fmean(scores)) < 0.08

@@ -48,8 +48,8 @@ def run_headline(summary: Summary) -> tuple[list[Markup], list[str]]:
     checks, found, random = summary.verified, summary.errors_found, summary.random_found
     if not checks or random is None:
         return [], []
-    about = "at random" if summary.all_checked else "at random, estimated"
-    numbers = [(f"{found:,}", "wrong outputs found"), (f"{random:.0f}", about)]
+    name = "at random" if summary.all_checked else "at random, estimated"
+    numbers = [(f"{found:,}", "wrong outputs found"), (_expected(random), name)]
     if not random:
         return [_headline(numbers, f"{counted(checks, 'check')} after the warm-up.")], []
     times = found / random
@@ -61,12 +61,18 @@ def run_headline(summary: Summary) -> tuple[list[Markup], list[str]]:
     if summary.above_random < SIGNIFICANT or times <= 1.0:
         last = "In plain words: the gate found no more errors than chance explains."
     else:
+        about = "" if summary.all_checked else "about "
         last = (
             "In plain words: of the outputs that the gate chose to check, "
             f"{fmt.share(found, checks)} were wrong; of outputs chosen at random it would be "
-            f"{fmt.share(random, checks)}."
+            f"{about}{fmt.share(random, checks)}."
         )
     return [_headline(numbers, below)], [last]
+
+
+def _expected(count: float) -> str:
+    """An expected number of outputs; a small one with a decimal, beside a whole number."""
+    return f"{count:.1f}" if count < 10.0 else f"{count:,.0f}"
 
 
 def _of_score(score: ScoreEstimate) -> list[Markup]:
@@ -145,7 +151,7 @@ def _run_in_short(summary: Summary, rate: Estimates | None) -> list[str]:
         how = "" if summary.all_checked else " (estimated from the warm-up)"
         sentences.append(
             "The same number of outputs drawn at random would have contained about "
-            f"{summary.random_found:.0f} wrong ones{how}."
+            f"{_expected(summary.random_found)} wrong ones{how}."
         )
     if summary.above_random < SIGNIFICANT:
         sentences.append("This difference is not statistically significant.")
