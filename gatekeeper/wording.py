@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 __all__ = [
     "all_of",
+    "amount",
     "chance",
     "choose",
+    "cost_text",
     "counted",
     "described",
     "minus",
@@ -38,6 +40,16 @@ def counted(number: float, noun: str) -> str:
 def all_of(number: int, noun: str) -> str:
     """All of so many things: all 600 outputs; the 1 output."""
     return f"{plural(number, 'the', 'all')} {counted(number, noun)}"
+
+
+def cost_text(value: float) -> str:
+    """A cost with three significant digits, or as a whole number from 100 on."""
+    return f"{value:,.0f}" if 100.0 <= value < 1e9 else f"{value:.3g}"
+
+
+def amount(value: float, unit: str) -> str:
+    """A cost in a budget's unit: 1 verification, 3.51 seconds, 0.25 usd."""
+    return f"{cost_text(value)} {unit.removesuffix('s') if value == 1 else unit}"
 
 
 def signed(value: float, digits: int = 0, unit: str = "f") -> str:

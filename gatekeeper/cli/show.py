@@ -11,7 +11,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.option_values import whole
 from gatekeeper.printable import printable
 from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
-from gatekeeper.wording import counted
+from gatekeeper.wording import amount, counted
 
 __all__ = ["add", "main"]
 
@@ -94,7 +94,7 @@ def _block(row: Mapping[str, Any], unit: str, *, whole: bool) -> Iterator[str]:
     yield _field("signals", ", ".join(numbers) or "none: no log-probabilities came", whole)
     spent = "nothing charged"
     if row["cost"] is not None:
-        spent = f"{row['cost']:g} {unit.removesuffix('s') if row['cost'] == 1 else unit}"
+        spent = amount(row["cost"], unit)
     yield _field("cost", f"{spent}; ex-ante cost {row['cost_estimate']:.4g}", whole)
     yield _field("text", row["text"], whole)
 

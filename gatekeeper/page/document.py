@@ -17,7 +17,7 @@ from gatekeeper.report.html import (
 )
 from gatekeeper.report.labels import REASONS
 from gatekeeper.types import Generation
-from gatekeeper.wording import counted
+from gatekeeper.wording import amount, counted
 
 __all__ = ["ASSETS", "asset", "output_page", "page", "status_line"]
 
@@ -96,7 +96,7 @@ def output_page(shown: ShownOutput, generation: Generation, unit: str) -> str:
         ("policy", ", ".join(f"{n} {v:.3g}" for n, v in numbers if isfinite(v)) or "no score"),
     ]
     if outcome is not None and outcome.cost is not None and not shown.external:
-        facts.append(("charged", f"{outcome.cost:g} {unit}"))
+        facts.append(("charged", amount(outcome.cost, unit)))
     article = element(
         "article",
         *note,

@@ -19,7 +19,7 @@ from gatekeeper.page.sections import clock, reason_of, verdict_of
 from gatekeeper.page.state import Figures, ShownOutput, WatchState, one_line
 from gatekeeper.printable import printable
 from gatekeeper.report.labels import POLICY_HEALTH, REASONS
-from gatekeeper.wording import counted
+from gatekeeper.wording import amount, cost_text, counted
 
 __all__ = ["follow_on_terminal", "screen"]
 
@@ -98,7 +98,8 @@ def _figures(state: WatchState, figures: Figures, now: float) -> Iterator[tuple[
     pace = "" if state.pace is None else f"; pace {state.pace:.1%}"
     yield (
         "budget",
-        (f"{ledger.spent:g} spent and {ledger.held:g} reserved of {ledger.cap:g} {unit}{pace}"),
+        f"{cost_text(ledger.spent)} spent and {cost_text(ledger.held)} reserved of "
+        f"{amount(ledger.cap, unit)}{pace}",
     )
     found = f"{summary.errors_found:,} in {counted(summary.verified, 'check')}"
     if summary.random_found is not None:

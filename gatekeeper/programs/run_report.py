@@ -18,6 +18,7 @@ from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.report import formatting as fmt
 from gatekeeper.types import GateStatus, PolicyHealth
+from gatekeeper.wording import amount, cost_text
 
 __all__ = ["RunReport"]
 
@@ -85,10 +86,11 @@ class RunReport:
         if options.unit == "seconds" and summary.budget_exhausted:
             console.print(
                 f"Selected, but without room: {summary.budget_exhausted:,}. A verification "
-                "reserves its maximum cost before it starts."
+                "reserves the most seconds that it may take before it starts. A larger --budget "
+                "makes room, and with --unit verifications each reserves one."
             )
         for name, group in status.groups.items():
-            line = f"{name}: spent {group.spent:g} of {group.cap:g} {options.unit}"
+            line = f"{name}: spent {cost_text(group.spent)} of {amount(group.cap, options.unit)}"
             console.print(line, markup=False, highlight=False)
         for note in status.notes:
             console.print(note, markup=False, highlight=False)
@@ -114,7 +116,7 @@ class RunReport:
         table.add_column("outputs", justify="right")
         table.add_column("wrong", justify="right")
         row = table.add_row
-        spent = f"({status.spent:g} of {status.cap:g} {options.unit})"
+        spent = f"({cost_text(status.spent)} of {amount(status.cap, options.unit)})"
         verified = f"[bold]{summary.verified}[/]", f"[bold]{summary.errors_found}[/]"
         if options.goal == "score":
             row("answered by the model", f"{summary.outputs}", _number(summary.errors))

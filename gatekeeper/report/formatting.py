@@ -8,11 +8,10 @@ import numpy as np
 
 from gatekeeper.stats.interval import Interval
 from gatekeeper.types import FloatArray
-from gatekeeper.wording import minus, signed
+from gatekeeper.wording import cost_text, minus, signed
 
 __all__ = [
     "budget",
-    "cost",
     "count",
     "count_interval",
     "decimals",
@@ -99,12 +98,7 @@ def spread(values: FloatArray) -> str:
     """The least, the median and the largest of some costs."""
     if not values.size:
         return "–"
-    return " – ".join(map(cost, np.quantile(values, (0.0, 0.5, 1.0)).tolist()))
-
-
-def cost(value: float) -> str:
-    """A cost with three significant digits, or as a whole number from 100 on."""
-    return f"{value:,.0f}" if 100.0 <= value < 1e9 else f"{value:.3g}"
+    return " – ".join(map(cost_text, np.quantile(values, (0.0, 0.5, 1.0)).tolist()))
 
 
 def budget(beta: float) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from gatekeeper.notebook import as_html
 from gatekeeper.types.shared_status import SharedStatus
 from gatekeeper.types.states import PolicyHealth, Reason, Verdict
+from gatekeeper.wording import cost_text
 
 __all__ = ["GateStatus", "GroupAccount"]
 
@@ -123,8 +124,11 @@ class GateStatus:
             ("seen", self.seen),
             ("warm-up: verified, wrong", f"{self.warmup_verified}, {self.warmup_errors}"),
             ("then: verified, wrong", f"{self.verified}, {self.errors_found}"),
-            ("spent of what is allowed", f"{self.spent:g} of {self.cap:g}"),
-            *((f"spent of {n}", f"{a.spent:g} of {a.cap:g}") for n, a in self.groups.items()),
+            ("spent of what is allowed", f"{cost_text(self.spent)} of {cost_text(self.cap)}"),
+            *(
+                (f"spent of {name}", f"{cost_text(group.spent)} of {cost_text(group.cap)}")
+                for name, group in self.groups.items()
+            ),
             ("reserved", self.reserved),
             ("selected, no verdict", self.unresolved),
             ("without log-probabilities", self.missing_signal),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gatekeeper.wording import all_of, chance, counted, number_of, one_line, plural, signed
+from gatekeeper.wording import all_of, amount, chance, counted, number_of, one_line, plural, signed
 
 ROOT = Path(__file__).parents[2]
 FILES = [
@@ -64,6 +64,16 @@ def test_a_number_and_its_noun() -> None:
 def test_a_difference_has_a_minus_sign() -> None:
     assert [signed(v) for v in (9.2, -6.4, -0.2)] == ["+9", "−6", "+0"]
     assert signed(-0.0123, 1, "%") == "−1.2%"
+
+
+def test_an_amount_agrees_with_its_unit() -> None:
+    assert [amount(*of) for of in ((1, "verifications"), (108.0, "verifications"), (1, "usd"))] == [
+        "1 verification",
+        "108 verifications",
+        "1 usd",
+    ]
+    shown = [amount(cost, "seconds") for cost in (0.000665898, 3.51111, 1.0, 0.0, 12345.6)]
+    assert " ".join(shown) == "0.000666 seconds 3.51 seconds 1 second 0 seconds 12,346 seconds"
 
 
 def test_an_estimated_probability_is_never_0_or_1() -> None:

@@ -10,6 +10,7 @@ from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, definitions, figure, section, table
 from gatekeeper.types import BoolArray, GroupAccount, Reason
+from gatekeeper.wording import amount, cost_text
 
 __all__ = ["account", "bought", "budget"]
 
@@ -58,17 +59,17 @@ def account(ledger: Ledger, *more: tuple[str, str]) -> Markup:
     """The amounts spent and reserved, and further ones by name."""
     unit = ledger.budget.unit
     pairs = [
-        ("spent after the warm-up", f"{ledger.spent:g} {unit}"),
-        ("allowed so far", f"{ledger.cap:g} {unit}"),
-        ("spent on the warm-up", f"{ledger.warmup_spent:g} {unit}"),
+        ("spent after the warm-up", amount(ledger.spent, unit)),
+        ("allowed so far", amount(ledger.cap, unit)),
+        ("spent on the warm-up", amount(ledger.warmup_spent, unit)),
     ]
     if ledger.held or ledger.warmup_held:
-        pairs.append(("reserved, not yet settled", f"{ledger.held + ledger.warmup_held:g} {unit}"))
+        pairs.append(("reserved, not yet settled", amount(ledger.held + ledger.warmup_held, unit)))
     if ledger.overrun:
-        pairs.append(("cost above the reservations", f"{ledger.overrun:g} {unit}"))
+        pairs.append(("cost above the reservations", amount(ledger.overrun, unit)))
     fullest = sorted(ledger.groups.status().items(), key=lambda group: -_share(group[1]))
     for name, group in fullest[:MOST_GROUPS]:
-        pairs.append((f"spent of {name}", f"{group.spent:g} of {group.cap:g} {unit}"))
+        pairs.append((f"spent of {name}", f"{cost_text(group.spent)} of {amount(group.cap, unit)}"))
     if len(fullest) > MOST_GROUPS:
         pairs.append(("further groups, less full", f"{len(fullest) - MOST_GROUPS:,}"))
     return definitions([*pairs, *more])

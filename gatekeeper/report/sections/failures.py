@@ -7,7 +7,7 @@ from typing import Any
 
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, definitions, element, folded, section
-from gatekeeper.wording import counted
+from gatekeeper.wording import amount, counted
 
 __all__ = ["failures"]
 
@@ -44,7 +44,7 @@ def _failure(row: dict[str, Any], unit: str) -> Markup:
     text = row["text"]
     if len(text) > LONG:
         text = f"{text[:LONG]} … ({len(text):,} characters)"
-    cost = "none" if row["cost"] is None else f"{row['cost']:g} {unit}"
+    cost = "none" if row["cost"] is None else amount(row["cost"], unit)
     numbers = [f"{name} {row[name]:.3g}" for name in ("h1", "h2", "h3") if row[name] is not None]
     if row["score"] is not None:
         numbers.append(f"score {row['score']:.3g}")

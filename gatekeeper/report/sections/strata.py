@@ -13,6 +13,7 @@ from gatekeeper.report.data import STRATA, ReportData
 from gatekeeper.report.html import Markup, Section, element, figure, section, table
 from gatekeeper.stats.interval import NORMAL
 from gatekeeper.types import FloatArray
+from gatekeeper.wording import cost_text
 
 __all__ = ["strata"]
 
@@ -25,7 +26,7 @@ def strata(data: ReportData) -> Section:
             name,
             f"{f.n:,}",
             f"{f.labelled:,}",
-            "–" if isnan(f.mean_cost) else fmt.cost(f.mean_cost),
+            "–" if isnan(f.mean_cost) else cost_text(f.mean_cost),
             fmt.percent(f.error_rate),
             fmt.decimals(f.rho),
             _between(_interval(f)),
