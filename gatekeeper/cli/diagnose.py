@@ -22,6 +22,7 @@ from gatekeeper.analysis.diagnosis import (
 )
 from gatekeeper.analysis.diagnosis.text import odds
 from gatekeeper.analysis.feature_worth import FeatureWorth, feature_worth
+from gatekeeper.analysis.run_budget import USUAL, share_of
 from gatekeeper.analysis.warmup import warmup_of
 from gatekeeper.io.records import load_with_run
 from gatekeeper.log.run_table import RunTable
@@ -65,9 +66,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--budget",
         "--beta",
         type=number("(0, 1)"),
-        default=0.2,
         metavar="SHARE",
-        help="share of the full cost",
+        help=f"share of the full cost (default: the log's own; {USUAL} for records)",
     )
     parser.add_argument(
         "--strata", type=whole(2), default=4, metavar="K", help="how many cost strata"
@@ -85,19 +85,19 @@ def main(args: argparse.Namespace) -> int:
     file = place_given(args.file, args)
     with skipped_lines() as bad:
         table, run = load_with_run(file, skip_bad=args.skip_bad, on_bad=bad.append)
-    warmup = warmup_of(run)
+    warmup, beta = warmup_of(run), share_of(run) if args.budget is None else args.budget
     orders = orders_for(len(table)) if args.seeds is None else args.seeds
     with progress("replay", orders) as advance:
         found = diagnose(
             table,
-            beta=args.budget,
+            beta=beta,
             strata=args.strata,
             warmup=warmup,
             orders=orders,
             on_progress=lambda done: advance(done, ""),
         )
-    worth = feature_worth(table, args.budget, warmup=warmup)
-    advice = advise(table, args.budget, warmup=warmup)
+    worth = feature_worth(table, beta, warmup=warmup)
+    advice = advise(table, beta, warmup=warmup)
     if args.json:
         features = [asdict(w) for w in worth]
         result = {"file": str(file), "skipped": len(bad), **asdict(found)}
@@ -107,7 +107,7 @@ def main(args: argparse.Namespace) -> int:
     else:
         _print(found, file.name)
         if worth:
-            ResultConsole().print(_features(worth, args.budget))
+            ResultConsole().print(_features(worth, beta))
         if run is not None:
             _print_drift(run)
         _print_advice(advice)

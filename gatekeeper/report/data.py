@@ -13,6 +13,7 @@ from gatekeeper.analysis.advice import Advice, advise
 from gatekeeper.analysis.diagnosis import Diagnosis, diagnose
 from gatekeeper.analysis.estimates import Estimates, estimate
 from gatekeeper.analysis.experiment import Comparison, Protocol, compare
+from gatekeeper.analysis.run_budget import share_of
 from gatekeeper.analysis.score import ScoreEstimate, estimate_score_of_run
 from gatekeeper.analysis.summary import Summary, summary_of
 from gatekeeper.analysis.vectorised import fixed_score
@@ -30,7 +31,6 @@ from gatekeeper.types import BoolArray, FloatArray, IntArray, Reason
 
 __all__ = ["MANY", "STRATA", "PolicyReplays", "ReportData", "RunData", "read_data"]
 
-BETA = 0.2  # default budget for records
 STRATA = 4
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5)
 MANY = 20_000  # records: policies that learn from every label would take too long
@@ -94,7 +94,7 @@ def read_data(
     """Read the file and compute the data of the page. Parameters and errors as in `report`."""
     made_with = command or call_of(path, beta=beta, skip_bad=skip_bad)
     records, run = load_with_run(path, skip_bad=skip_bad, on_bad=on_bad, wrong_rows=SHOWN)
-    beta = check_beta(beta if beta is not None else _beta_of(run))
+    beta = check_beta(beta if beta is not None else share_of(run))
     warmup = warmup_of(run)
     rate = estimate(records) if records.propensity is not None else None
     for_score = run is not None and run.settings.get("more", {}).get("goal") == "score"
@@ -147,16 +147,3 @@ def _replay(records: RecordTable, beta: float, diagnosis: Diagnosis) -> PolicyRe
     over = compare(known, [p.name for p in several], sorted({*BUDGETS, beta}), protocol)
     at_beta = over if many else compare(known, [p.name for p in shown], [beta], protocol)
     return PolicyReplays(shown, at_beta, several, over, protocol.seeds, many)
-
-
-def _beta_of(run: RunTable | None) -> float:
-    """The log's budget as a share, or that of its policy; BETA for records and without either."""
-    if run is None:
-        return BETA
-    budget, warmup = run.ledger.budget, int(run.of_reason(Reason.WARMUP).sum())
-    shares, rest = [budget.fraction], max(len(run.ids), budget.horizon or 0) - warmup
-    if budget.total is not None and budget.unit == "verifications" and rest:
-        shares.append((budget.total - warmup) / rest)
-    if shares == [None]:
-        shares.append(run.settings["policy"].get("beta"))
-    return min((s for s in shares if isinstance(s, float) and 0.0 < s < 1.0), default=BETA)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from partly_verified import run_gate
 
 from gatekeeper.analysis.advice import MOST, advise
 from gatekeeper.analysis.off_policy import Evidence
@@ -64,6 +65,16 @@ def test_every_policy_is_compared_and_all_commands_say_the_same(
         assert json.loads(capsys.readouterr().out)["advice"]["policy"] == advice.policy
     assert main(["report", str(path), "-o", str(page)]) == 0
     assert page.read_text().count(str(advice)) == 2  # in short, and above the table of policies
+
+
+def test_the_budget_of_a_log_is_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In `diagnose` as in `report` and `compare`; an option has precedence."""
+    log = tmp_path / "run.db"
+    run_gate(log, explore=0.1)
+    for more, budget in (([], 0.4), (["--budget", "0.1"], 0.1)):
+        for command in (["diagnose", "--seeds", "1"], ["compare"]):
+            assert main([command[0], str(log), *command[1:], "--json", *more]) in (0, 3, 4)
+            assert json.loads(capsys.readouterr().out)["advice"]["budget"] == budget
 
 
 def test_recalls_are_those_of_the_choices() -> None:
