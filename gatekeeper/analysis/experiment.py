@@ -325,12 +325,14 @@ def _check_values(table: RecordTable, label: Label) -> None:
     labels = _labels(table, label)
     unknown = np.flatnonzero(np.isnan(labels))
     if unknown.size:
-        raise BadInputError(
+        text = (
             f"{unknown.size} of {counted(len(table), 'record')} "
             f"{plural(unknown.size, 'has', 'have')} no {label!r} label, the first is "
-            f"id={table.ids[unknown[0]]!r}: a replay needs all of them; `gatekeeper compare` "
-            "estimates from those that there are"
+            f"id={table.ids[unknown[0]]!r}: a replay needs all of them"
         )
+        if label == "error" and table.propensity is not None:
+            text += "; `gatekeeper compare` estimates from those that there are"
+        raise BadInputError(text)
     if np.isnan(table.cost).any():
         first = int(np.flatnonzero(np.isnan(table.cost))[0])
         raise BadInputError(f"id={table.ids[first]!r} has no cost: a replay needs all of them")

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gatekeeper.analysis.experiment import Comparison, Label, Protocol, compare
+from gatekeeper.analysis.off_policy import without_unknown
 from gatekeeper.analysis.policy_run import METRICS, Contender, PolicyRun
 from gatekeeper.analysis.replay import Evaluate, Feedback
 from gatekeeper.io.records import RecordTable, load_records
@@ -116,7 +117,8 @@ def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises BadInputError for records or settings that cannot be replayed."""
     file = place_given(args.file, args)
     with skipped_lines() as bad:
-        table = load_records(file, skip_bad=args.skip_bad, on_bad=bad.append)
+        records = load_records(file, skip_bad=args.skip_bad, on_bad=bad.append)
+    table = without_unknown(records) if args.label == "error" else records
     chosen = [name for name in args.policy or replay_names() if name not in ALWAYS]
     names = [ALWAYS[0], *dict.fromkeys(chosen), ALWAYS[1]]
     contenders = [Contender(name) for name in names]
@@ -136,7 +138,7 @@ def main(args: argparse.Namespace) -> int:
         found = _as_json(comparison, table, skipped=len(bad))
         print(json.dumps(found, allow_nan=False), file=out)
     else:
-        _print(comparison, table, ResultConsole(file=out))
+        _print(comparison, table, len(records) - len(table), ResultConsole(file=out))
     return 0
 
 
@@ -164,9 +166,11 @@ def _shares(text: str) -> list[float]:
         ) from None
 
 
-def _print(comparison: Comparison, table: RecordTable, console: Console) -> None:
+def _print(comparison: Comparison, table: RecordTable, left_out: int, console: Console) -> None:
     what = "benefits" if comparison.protocol.label == "benefit" else "errors"
     console.print(_grid(comparison, len(table), what))
+    if left_out:
+        console.print(f"{counted(left_out, 'record')} left out, without a label or a cost.")
     for remark in _remarks(comparison, table):
         console.print(remark, highlight=False)
     for beta in comparison.betas:
