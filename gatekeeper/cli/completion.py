@@ -15,7 +15,8 @@ SHELLS = ("bash", "zsh", "tcsh", "fish", "powershell")
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        'In ~/.bashrc: eval "$(gatekeeper completion bash)"; in ~/.zshrc the same with zsh.'
+        "Prints the completion of this command line for a shell. In ~/.bashrc: "
+        'eval "$(gatekeeper completion bash)"; in ~/.zshrc the same with zsh.'
     )
     parser.add_argument("shell", choices=SHELLS, help="shell whose completion to print")
     parser.set_defaults(run=main)

@@ -23,9 +23,9 @@ FILE_WIDTH = 240  # columns, without a terminal
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "The paper's records are not published: each setting is a synthetic stream "
-        "fitted to the figures that the paper prints (--table parameters). A cell holds: ours (the "
-        "paper's, the difference)."
+        "Prints the paper's tables, replayed. The paper's records are not published: each setting "
+        "is a synthetic stream fitted to the figures that the paper prints (--table parameters). A "
+        "cell holds: ours (the paper's, the difference)."
     )
     parser.add_argument(
         "--table",

@@ -17,7 +17,10 @@ __all__ = ["add", "main"]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.description = "The page loads nothing from the network. It needs the extra plots."
+    parser.description = (
+        "Writes one HTML page with figures. It loads nothing from the network, and needs the extra "
+        "plots to be made."
+    )
     parser.add_argument(
         "-o", "--out", type=Path, required=True, help="HTML file to write; - is standard output"
     )

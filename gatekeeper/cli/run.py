@@ -15,7 +15,11 @@ __all__ = ["add", "main"]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.description = "After an interruption the same command with the same log continues."
+    parser.description = (
+        "Generates an answer to each task, decides which ones to verify within the budget, "
+        "verifies them, and prints the errors found and an estimate for all. After an "
+        "interruption the same command with the same log continues."
+    )
     add_run(parser)
     parser.set_defaults(run=main)
 
