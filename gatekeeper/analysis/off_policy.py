@@ -242,7 +242,8 @@ def _check_chances(p: FloatArray | None, warmup: int) -> None:
     if effective < LEAST:
         raise BadInputError(
             f"the verdicts after the warm-up carry as much information as {effective:.1f} drawn at "
-            f"random: too few to estimate anything (at least {LEAST:g})"
+            f"random, and estimates need {LEAST:g}: give a log of more outputs, or of a gate that "
+            "explores more, or verdicts on all outputs"
         )
 
 

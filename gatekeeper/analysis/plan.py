@@ -42,7 +42,6 @@ __all__ = [
     "Draws",
     "Needed",
     "Point",
-    "check_target",
     "curve_of",
     "settled_share",
 ]
@@ -95,7 +94,7 @@ class Curve:
 
     def for_recall(self, target: float) -> Needed:
         """The budget whose recall is the target, with a 95 % interval."""
-        check_target("recall", target)
+        _check_target("recall", target)
         value = float(self._reach(self.recall.value, target).mean())
         found = Interval.of_draws(self._reach(self.recall.interval, target))
         return Needed(target, Interval(value, min(found.low, value), max(found.high, value)))
@@ -108,7 +107,7 @@ class Curve:
         float or None
             None if no budget below 1 has it: verify everything, or get more labels.
         """
-        check_target("residual_risk", target)
+        _check_target("residual_risk", target)
         kept = np.flatnonzero(self.highest_risks() <= target)
         return self.points[kept[0]].budget if kept.size else None
 
@@ -257,7 +256,7 @@ def settled_share(evidence: Evidence, budget: float, strata: int = STRATA) -> Fl
     return share / max(spent, 1.0)  # the budget ends before the stream
 
 
-def check_target(name: str, target: float) -> None:
+def _check_target(name: str, target: float) -> None:
     """Raises BadInputError outside (0, 1)."""
     if not 0.0 < target < 1.0:
         raise BadInputError(f"{name}={target!r}: must lie strictly between 0 and 1, such as 0.9")

@@ -14,12 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from gatekeeper.analysis.off_policy import Evidence
-from gatekeeper.analysis.plan import BUDGETS, Curve, Needed, check_target, curve_of
+from gatekeeper.analysis.plan import BUDGETS, Curve, Needed, curve_of
 from gatekeeper.analysis.warmup import warmup_of
 from gatekeeper.cli.logged_settings import is_for_score, own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_with_run
 from gatekeeper.log.place import PostgresRun
+from gatekeeper.option_values import number
 from gatekeeper.policies import DEFAULT_POLICY, Random, describe_policy
 from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.log_argument import add_source, place_given
@@ -40,17 +41,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         "with all labels. Budgets are shares of the cost of verifying all after the warm-up."
     )
     parser.add_argument(
-        "--recall", type=float, metavar="SHARE",
+        "--recall", type=number("(0, 1)"), metavar="SHARE",
         help="share of all errors to find (default: 0.9, unless a risk is given)",
     )  # fmt: skip
     parser.add_argument(
-        "--residual-risk", type=float, metavar="RATE",
+        "--residual-risk", type=number("(0, 1)"), metavar="RATE",
         help="highest error rate of outputs accepted unverified, at 95 %% confidence",
     )  # fmt: skip
     parser.add_argument(
         "--policy",
         metavar="NAME",
-        help=f"(default: the run's own; {DEFAULT_POLICY} for records and after --goal score)",
+        help="policy of the next run (default: the run's own; "
+        f"{DEFAULT_POLICY} for records and after --goal score)",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     add_source(parser)
@@ -63,9 +65,6 @@ def main(args: argparse.Namespace) -> int:
     recall, risk = args.recall, args.residual_risk
     if recall is None and risk is None:
         recall = 0.9
-    for name, target in (("--recall", recall), ("--residual-risk", risk)):
-        if target is not None:
-            check_target(name, target)
     settings = settings_of(file)
     for_errors = settings is not None and not is_for_score(settings)
     policy = args.policy or (own_policy(settings or {}) if for_errors else DEFAULT_POLICY)
@@ -150,7 +149,7 @@ def _recall_sentence(curve: Curve, needed: Needed, n: int) -> str:
         return f"{what} only by verifying everything."
     said = f"a budget of {_share(budget.value)}"
     if low != high:
-        said = f"a budget of {low} to {high} % (95 % interval), estimate {_share(budget.value)}"
+        said = f"a budget of {low} to {high}% (95 % interval), estimate {_share(budget.value)}"
     verified = round(n * curve.at(budget.value).verified)
     return f"{what} {said}; about {verified:,} of {counted(n, 'output')} verified."
 
@@ -167,13 +166,13 @@ def _risk_sentence(curve: Curve, target: float, n: int) -> str:
     if curve.policy.name == Random.name:
         rate = fmt.rate_interval(curve.points[0].residual_risk)
         return (
-            f"{what} only at 100 %: outputs left out at random have the error rate of all: {rate}."
+            f"{what} only at 100%: outputs left out at random have the error rate of all: {rate}."
         )
     highest = curve.highest_risks()
     closest = int(np.nanargmin(highest))
     best = curve.points[closest]
     return (
-        f"{what} this file shows it at no budget below 100 %. The closest is a budget of "
+        f"{what} this file shows it at no budget below 100%. The closest is a budget of "
         f"{_share(best.budget)}: at most {highest[closest]:.1%}, from "
         f"{counted(best.residual_risk.n, 'verdict')} on outputs left out; more such verdicts would "
         "lower this bound."
@@ -181,7 +180,7 @@ def _risk_sentence(curve: Curve, target: float, n: int) -> str:
 
 
 def _share(budget: float) -> str:
-    return f"{100 * budget:.0f} %"
+    return f"{budget:.0%}"
 
 
 def _needed(needed: Needed) -> dict[str, float]:

@@ -98,7 +98,8 @@ def _read(
             return reader.read(response, scope=scope, skip_forced=skip_forced)
     raise BadInputError(
         f"response of type {type(response).__name__!r} has no known shape: pass a "
-        f"gatekeeper.Generation, or {'; or '.join(response_names())}"
+        "gatekeeper.Generation (of a plain text: Generation('q1', text)), or "
+        f"{'; or '.join(response_names())}"
     )
 
 

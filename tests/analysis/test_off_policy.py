@@ -133,7 +133,7 @@ def test_refusals_say_why() -> None:
     table = make_stream("usual", 600, 0)
     log = log_of(table, chance=0.05, seed=0)
     assert "propensity 0" in refused(log_of(table, chance=0.0, seed=0))
-    assert "too few" in refused(log_of(table, chance=0.002, seed=0))
+    assert "estimates need 10" in refused(log_of(table, chance=0.002, seed=0))
     assert "propensities" in refused(replace(log, propensity=None))
     assert "warm-up" in refused(table.take(np.arange(T0)))
     right = np.where(np.isnan(log.error), nan, 0.0)

@@ -185,8 +185,8 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for file, more, why in (
         ("blind.db", [], "propensity 0"),
         ("partial.jsonl", [], "propensities"),
-        ("records.jsonl", ["--recall", "1.5"], "--recall=1.5"),
-        ("records.jsonl", ["--residual-risk", "0"], "--residual-risk=0.0"),
+        ("records.jsonl", ["--recall", "1.5"], "--recall '1.5': give a number in (0, 1)"),
+        ("records.jsonl", ["--residual-risk", "0"], "--residual-risk '0': give a number in (0, 1)"),
         ("records.jsonl", ["--policy", "best"], "unknown"),
         ("none.jsonl", [], "cannot be read"),
     ):
