@@ -199,8 +199,9 @@ def _refusal(p: FloatArray, drawn: BoolArray, by_chance: BoolArray) -> str | Non
     if without and not by_chance.any():
         return (
             f"{without:,} of {counted(p.size, 'output')} {plural(without, 'has', 'have')} "
-            "propensity 0, so their error rate cannot be estimated. With explore above 0, and a "
-            "budget with a fraction or a horizon, every output has a chance."
+            "propensity 0, so their error rate cannot be estimated. With explore above 0, a "
+            "budget with a fraction or a horizon, and room in every group, every output has a "
+            "chance."
         )
     least = by_chance if by_chance.any() else p > 0.0
     if not drawn[least].any():

@@ -358,7 +358,7 @@ class _Sample:
             return None, (
                 f"{self.without:,} of {counted(n, 'output')} had no chance to be verified: the "
                 "bounds hold for any values of theirs. With the goal “score” every output has a "
-                "chance."
+                "chance, unless a group is full."
             )
         table = self._table.raw(self._chance)
         columns = None if self._complete else Design.of(table).of_rows(table)

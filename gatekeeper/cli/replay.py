@@ -256,7 +256,7 @@ def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
     lead = comparison.difference(best, ALWAYS[0], beta, "recall")
     text = f"β = {beta:g}: {best} finds {recall(best):.1%} of the {what}"
     text += ", the most" if len(ranked) > 1 else ""
-    gain = f"{signed(lead.value, 1, '%')} ± {lead.margin:.1%}"
+    gain = f"{signed(100 * lead.value, 1)} ± {100 * lead.margin:.1f} points"
     if lead.low <= 0.0:
         less = "less than random" if lead.high < 0.0 else "no significant difference from random"
         sure = [

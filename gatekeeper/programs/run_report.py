@@ -149,7 +149,7 @@ class RunReport:
         """Sentences on the errors found, and on unverified outputs."""
         summary = self.summary
         if summary.above_random < Z:
-            yield "This is not more than chance explains."
+            yield "The errors found are not more than chance explains."
         if summary.evaluated < summary.warmup_verified:
             yield "Most of this run was warm-up; the budget applies only after it."
         if summary.evaluated and not (summary.all_checked or self.options.check_all):
