@@ -266,6 +266,11 @@ def test_the_page_of_a_run_for_the_score(tmp_path: Path) -> None:
     assert f"mean score of all outputs {value} 95 % interval {ends}" in page.text
     assert f"From {score.checks} of 120 outputs" in page.text
     assert "policy: drawn with a known probability, for the score" in page.text
+    assert re.search(r"120 outputs were seen\. \d+ were drawn, each with a known", page.text)
+    start = page.text.index("outputs wrong share wrong")  # of the table of the budget
+    table = page.text[start : page.text.index("Cumulative counts", start)]
+    assert "warm-up" not in table
+    assert "at random" not in table
     assert "In plain words" not in page.text
     assert page.text.index("This run was for the score") < page.text.index("Use ")
 
@@ -306,7 +311,7 @@ def test_what_went_wrong_stands_at_the_top(tmp_path: Path) -> None:
         for i in range(160):
             gate.maybe_verify(Generation(f"o{i}", "text"))
         notes = gate.status().notes
-    page = check(report(tmp_path / "run.db"), drawings=3)
+    page = check(report(tmp_path / "run.db"), drawings=1)
     assert len(notes) == 3
     for note in notes:
         assert note in page.text
@@ -326,7 +331,7 @@ def test_wrong_outputs_can_be_opened(tmp_path: Path) -> None:
         for i in range(60):
             gate.maybe_verify(make_generation(f"o{i}", seed=i, text=f"{HOSTILE} of {i}"))
     text = report(tmp_path / "run.db")
-    page = check(text, drawings=3)
+    page = check(text, drawings=2)
     wrong = [row for row in read_run(tmp_path / "run.db").rows() if row["error"] == 1]
     assert 10 < len(wrong) <= 50
     assert text.count('<details class="failure">') == len(wrong)
@@ -448,14 +453,16 @@ def test_thin_and_odd_files_give_a_page_too(
     n: int, change: dict[str, object], tmp_path: Path
 ) -> None:
     text = report(write(tmp_path / "thin.jsonl", records(n, **change)))
-    drawings = 2 + ('id="risk-' in text) + ('id="gain-' in text)
-    check(text, drawings=drawings)
-    assert text.count("Cannot be computed") == 4 - drawings
+    drawn = {name: f'id="{name}-' in text for name in ("rho", "densities", "risk", "gain")}
+    check(text, drawings=sum(drawn.values()))
+    assert text.count("Cannot be computed") == 2 - drawn["risk"] - drawn["gain"]
+    assert drawn["densities"] == (n > 50 and change.get("h1", 1.0) is not None)
+    assert drawn["densities"] or not (drawn["rho"] or drawn["risk"])  # there is no score at all
 
 
 def test_a_run_that_has_hardly_begun(tmp_path: Path) -> None:
     run_log(tmp_path / "run.db", 3)
-    page = check(report(tmp_path / "run.db"), drawings=3)
+    page = check(report(tmp_path / "run.db"), drawings=1)
     assert "3 outputs were seen. 3 were verified as a warm-up." in page.text
     assert "Every output has a verdict: 33.3% of all are wrong." in page.text
 

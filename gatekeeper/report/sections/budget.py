@@ -32,25 +32,34 @@ def budget(data: ReportData) -> Section | None:
 
 def bought(summary: Summary) -> Markup:
     """Outputs seen, verified and wrong, beside a random and the best possible selection."""
-    estimated = "" if summary.all_checked else " (estimated from the warm-up)"
-    every = summary.warmup_verified == summary.warmup
-    first = "warm-up, all verified" if every else f"verified of {summary.warmup:,} in the warm-up"
-    rows = [
-        ("seen", summary.outputs, summary.all_errors),
-        (first, summary.warmup_verified, summary.warmup_errors),
-        ("after the warm-up", summary.evaluated, summary.errors),
-        ("verified by the gate", summary.verified, summary.errors_found),
-        (f"same number at random{estimated}", summary.verified, summary.random_found),
-        ("best possible selection", summary.verified, summary.best_found),
-    ]
+    rows: list[tuple[str, int, float | None]] = [("seen", summary.outputs, summary.all_errors)]
+    if summary.warmup:
+        every = summary.warmup_verified == summary.warmup
+        partly = f"verified of {summary.warmup:,} in the warm-up"
+        first = "warm-up, all verified" if every else partly
+        rows += [
+            (first, summary.warmup_verified, summary.warmup_errors),
+            ("after the warm-up", summary.evaluated, summary.errors),
+        ]
+    rows.append(("verified by the gate", summary.verified, summary.errors_found))
+    compared = ""
+    if summary.warmup or summary.all_checked:  # else nothing shows what random draws find
+        estimated = "" if summary.all_checked else " (estimated from the warm-up)"
+        rows += [
+            (f"same number at random{estimated}", summary.verified, summary.random_found),
+            ("best possible selection", summary.verified, summary.best_found),
+        ]
+        compared = (
+            "The gate's selection, compared with a random selection of the same size and with the "
+            "best possible one. "
+        )
     return table(
         ("", "outputs", "wrong", "share wrong"),
         [
             (name, str(n), fmt.count(wrong), "" if wrong is None else fmt.share(wrong, n))
             for name, n, wrong in rows
         ],
-        caption="The gate's selection, compared with a random selection of the same size and with "
-        "the best possible one. The share wrong among the verified outputs is the hit rate."
+        caption=f"{compared}The share wrong among the verified outputs is the hit rate."
         + (UNKNOWN if any(wrong is None for _, _, wrong in rows) else ""),
     )
 
@@ -58,11 +67,13 @@ def bought(summary: Summary) -> Markup:
 def account(ledger: Ledger, *more: tuple[str, str]) -> Markup:
     """The amounts spent and reserved, and further ones by name."""
     unit = ledger.budget.unit
+    warmup = bool(ledger.warmup_spent or ledger.warmup_held)
     pairs = [
-        ("spent after the warm-up", amount(ledger.spent, unit)),
+        ("spent after the warm-up" if warmup else "spent", amount(ledger.spent, unit)),
         ("allowed so far", amount(ledger.cap, unit)),
-        ("spent on the warm-up", amount(ledger.warmup_spent, unit)),
     ]
+    if warmup:
+        pairs.append(("spent on the warm-up", amount(ledger.warmup_spent, unit)))
     if ledger.held or ledger.warmup_held:
         pairs.append(("reserved, not yet settled", amount(ledger.held + ledger.warmup_held, unit)))
     if ledger.overrun:

@@ -86,10 +86,10 @@ def _of_score(score: ScoreEstimate) -> list[Markup]:
 
 
 def _drawn(summary: Summary) -> str:
+    n, wrong = summary.verified, summary.errors_found
     return (
-        f"{_seen(summary)} Drawn, each with a known probability, and verified: "
-        f"{summary.verified:,}; of these {plural(summary.errors_found, 'was', 'were')} wrong: "
-        f"{summary.errors_found:,}."
+        f"{_seen(summary)} {n:,} {plural(n, 'was', 'were')} drawn, each with a known probability, "
+        f"and verified; {wrong:,} of these {plural(wrong, 'was', 'were')} wrong."
     )
 
 

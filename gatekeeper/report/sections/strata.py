@@ -34,12 +34,6 @@ def strata(data: ReportData) -> Section:
         )
         for name, f in zip(names, [*found.strata, found.overall], strict=True)
     ]
-    rho = [f.rho for f in found.strata]
-    p_value = [f.p_value for f in found.strata]
-    low, high = zip(*map(_interval, found.strata), strict=True)
-    correlations = figures.correlation_figure(
-        [figures.Correlations("score and error", rho, p_value, low, high)]
-    )
     return section(
         "Can one score compare outputs of different cost?",
         element("p", found.conclusion),
@@ -52,6 +46,23 @@ def strata(data: ReportData) -> Section:
             "labelled outputs, with its interval on Fisher's scale. p: probability of a "
             "correlation at least this strong by chance.",
         ),
+        *_correlations(found),
+        _differences(found),
+        *_densities(data),
+    )
+
+
+def _correlations(found: Diagnosis) -> list[Markup]:
+    """The figure of the ρ_k, if one is known."""
+    rho = [f.rho for f in found.strata]
+    p_value = [f.p_value for f in found.strata]
+    if all(map(isnan, rho)):
+        return []
+    low, high = zip(*map(_interval, found.strata), strict=True)
+    correlations = figures.correlation_figure(
+        [figures.Correlations("score and error", rho, p_value, low, high)]
+    )
+    return [
         figure(
             figures.inline_svg(correlations, prefix="rho"),
             label="Correlation of score and error in each stratum",
@@ -59,10 +70,8 @@ def strata(data: ReportData) -> Section:
             "grey band the score is close to random. If the markers differ much, one ranking for "
             "all strata is misleading. A stratum with fewer than two correct or two wrong outputs "
             "has no marker. The table above has the values.",
-        ),
-        _differences(found),
-        _densities(data),
-    )
+        )
+    ]
 
 
 def _interval(figures_: StratumFigures) -> tuple[float, float]:
@@ -104,12 +113,15 @@ def _differences(found: Diagnosis) -> Markup:
     )
 
 
-def _densities(data: ReportData) -> Markup:
+def _densities(data: ReportData) -> list[Markup]:
+    """The figure of score ÷ cost, if one is known."""
     z = data.scores / data.records.cost_estimate
     usable = np.isfinite(z) & (np.arange(z.size) >= data.diagnosis.warmup)
     inside = [z[usable & (data.stratum == j)] for j in range(STRATA)]
     level = 1.0 - data.beta
-    common = float(np.quantile(z[usable], level)) if usable.any() else nan
+    if not usable.any():
+        return []
+    common = float(np.quantile(z[usable], level))
     thresholds = [float(np.quantile(own, level)) if own.size else nan for own in inside]
     drawn = figures.threshold_figure(inside, global_threshold=common, thresholds=thresholds)
     values = table(
@@ -120,14 +132,17 @@ def _densities(data: ReportData) -> Markup:
         ],
         caption=f"The common threshold is {fmt.decimals(common, 4)}.",
     )
-    return figure(
-        figures.inline_svg(drawn, prefix="densities"),
-        label="Distribution of score divided by cost in each stratum, with both thresholds",
-        caption="Distribution of score ÷ cost in each stratum. Outputs to the right of a line are "
-        f"verified at a budget of {fmt.budget(data.beta)}. Percentages: share of the stratum "
-        "selected by the common threshold (policy Threshold) and by its own (policy CST).",
-        values=values,
-    )
+    return [
+        figure(
+            figures.inline_svg(drawn, prefix="densities"),
+            label="Distribution of score divided by cost in each stratum, with both thresholds",
+            caption="Distribution of score ÷ cost in each stratum. Outputs to the right of a line "
+            f"are verified at a budget of {fmt.budget(data.beta)}. Percentages: share of the "
+            "stratum selected by the common threshold (policy Threshold) and by its own (policy "
+            "CST).",
+            values=values,
+        )
+    ]
 
 
 def _above(values: FloatArray, threshold: float) -> str:
