@@ -117,12 +117,14 @@ def main(args: argparse.Namespace) -> int:
 def _print(d: Diagnosis, name: str) -> None:
     console = ResultConsole()
     console.print(_strata(d, name))
+    alone = sum(f.n > 0 for f in d.strata) == 1
+    absent = "there is one stratum only" if alone else "too few labels to test"
     lines = [
         f"ρ: H = Var_k(ρ_k) = {fmt.decimals(d.dispersion, 4)}, "
         f"{fmt.decimals(d.dispersion_corrected, 4)} without sampling noise; test that all are "
-        f"equal: {_p(d.dispersion_p)}",
+        f"equal: {_p(d.dispersion_p, absent)}",
         f"error rates: {fmt.decimals(d.base_rate_spread)} from lowest to highest; test that all "
-        f"are equal: {_p(d.base_rate_p)}",
+        f"are equal: {_p(d.base_rate_p, absent)}",
         *(f"Note: {note}." for note in d.notes),
     ]
     if d.without_signal:
@@ -245,7 +247,7 @@ def _difference(gain: Interval) -> str:
     return f"{signed(gain.value, 3)} ± {gain.margin:.3f}"
 
 
-def _p(value: float, absent: str = "too few labels to test") -> str:
+def _p(value: float, absent: str) -> str:
     return absent if isnan(value) else p_text(value)
 
 

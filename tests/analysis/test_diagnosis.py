@@ -453,6 +453,18 @@ def test_bad_arguments(
     assert arguments[0][2:] in err
 
 
+def test_one_stratum_is_not_taken_for_too_few_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    path = tmp_path / "equal.jsonl"
+    write_records(path, records(300, spread=0.0))
+    assert main(["diagnose", str(path), "--seeds", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("test that all are equal: there is one stratum only") == 2
+    assert "too few labels to test" not in out
+
+
 def test_bad_lines_are_refused_or_skipped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
