@@ -135,8 +135,9 @@ class Evidence:
             effective = _effective(self.p[self.counted])
             raise BadInputError(
                 "no verdict after the warm-up found an error, so that recall is undefined; the "
-                f"error rate of all is at most {midp_interval(0.0, effective).high:.1%} (95 % "
-                f"interval; effective number of verdicts: {effective:.0f})"
+                "error rate of the outputs after it is at most "
+                f"{midp_interval(0.0, effective).high:.1%} (95 % interval; effective number of "
+                f"verdicts: {effective:.0f})"
             )
 
     @cached_property
