@@ -151,6 +151,7 @@ def _as_json(
         "file": str(file),
         "budget": advice.budget,
         "outputs": int(evidence.counted.sum()),
+        "left_out": evidence.left_out,
         "verdicts": int((evidence.drawn & evidence.counted).sum()),
         "effective": evidence.effective(evidence.counted),
         "policies": rows,

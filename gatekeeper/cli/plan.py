@@ -222,6 +222,7 @@ def _as_json(
     return {
         "file": str(file),
         "outputs": int(evidence.counted.sum()),
+        "left_out": evidence.left_out,
         "verdicts": int(evidence.drawn.sum()),
         "effective": evidence.effective(evidence.counted),
         "policies": policies,

@@ -119,6 +119,7 @@ def main(args: argparse.Namespace) -> int:
     with skipped_lines() as bad:
         records = load_records(file, skip_bad=args.skip_bad, on_bad=bad.append)
     table = without_unknown(records) if args.label == "error" else records
+    left_out = len(records) - len(table)
     chosen = [name for name in args.policy or replay_names() if name not in ALWAYS]
     names = [ALWAYS[0], *dict.fromkeys(chosen), ALWAYS[1]]
     contenders = [Contender(name) for name in names]
@@ -135,10 +136,10 @@ def main(args: argparse.Namespace) -> int:
         )
     out = summary_stream(args.decisions)
     if args.json:
-        found = _as_json(comparison, table, skipped=len(bad))
+        found = _as_json(comparison, table, skipped=len(bad), left_out=left_out)
         print(json.dumps(found, allow_nan=False), file=out)
     else:
-        _print(comparison, table, len(records) - len(table), ResultConsole(file=out))
+        _print(comparison, table, left_out, ResultConsole(file=out))
     return 0
 
 
@@ -289,7 +290,9 @@ def _cell(estimate: Interval, *, sign: bool = False, rate: bool = True) -> str:
     return mean if isnan(estimate.margin) else f"{mean} ±{margin}"
 
 
-def _as_json(comparison: Comparison, table: RecordTable, *, skipped: int) -> dict[str, Any]:
+def _as_json(
+    comparison: Comparison, table: RecordTable, *, skipped: int, left_out: int
+) -> dict[str, Any]:
     """The result with null for NaN, which is a ratio 0/0."""
     protocol = comparison.protocol
     results = []
@@ -307,6 +310,7 @@ def _as_json(comparison: Comparison, table: RecordTable, *, skipped: int) -> dic
     return {
         "records": len(table),
         "skipped": skipped,
+        "left_out": left_out,
         "seeds": protocol.seeds,
         "order": "shuffled" if protocol.shuffle else "given",
         "noise": protocol.label_noise > 0.0,

@@ -115,6 +115,7 @@ def test_json_says_how_it_was_made(shell: Shell, records: Path) -> None:
     assert found == {
         "records": N,
         "skipped": 0,
+        "left_out": 0,
         "seeds": 10,
         "order": "shuffled",
         "noise": True,
@@ -410,6 +411,7 @@ def test_a_few_records_without_a_label_are_left_out(shell: Shell, tmp_path: Path
     found, _ = shell(few, *EXACT, "--policy", "cst")
     assert found.count(left_out) == 1
     assert found.replace(left_out, "") == shell(others, *EXACT, "--policy", "cst")[0]
+    assert shell.json(few, *EXACT, "--policy", "cst")["left_out"] == 1
 
 
 def test_files_that_cannot_be_read_or_written(shell: Shell, records: Path) -> None:
