@@ -103,7 +103,8 @@ def _unjudgeable(suite: Suite, modules: Collection[str], *, in_process: bool) ->
 def _calls(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     """The candidate computes the values that the tests compare."""
     calls = [test.call for test in suite.literal]
-    finished = run_jobs(worker, [Job(["literal", code, suite.imports, *calls])], terms)
+    kind = "calls" if suite.usual else "literal"
+    finished = run_jobs(worker, [Job([kind, code, suite.imports, *calls])], terms)
     return Judged(*_in_order(suite, finished, terms, _value(suite)), "literal", finished)
 
 

@@ -53,6 +53,8 @@ class Suite:
         The text before a completion.
     provided
         Code of the prompt that candidates without it are given: imports, helpers.
+    usual
+        Whether candidates may use the names that LiveCodeBench imports for them.
     reading
         The result of the analysis of the tests.
     """
@@ -65,6 +67,7 @@ class Suite:
     entry: str | None = None
     prompt: str = ""
     provided: str = ""
+    usual: bool = False
     reading: Reading = field(default_factory=Reading)
 
     def reading_where(self, modules: Collection[str]) -> Reading:
@@ -356,7 +359,7 @@ def _calls(
         raise BadInputError(f"fn_name={name!r}: give the name of a function")
     tests = tuple(test_of_call(name, arguments, expected, same) for arguments, expected in pairs)
     sources, imports = tuple(test.source for test in tests), _imports(setup)
-    return Suite(setup, imports, sources, tests, reading=_reading_of(imports))
+    return Suite(setup, imports, sources, tests, usual=True, reading=_reading_of(imports))
 
 
 @contextlib.contextmanager

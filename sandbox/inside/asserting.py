@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import ast
-import collections
 import contextlib
 import functools
 import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside.assertions import TRIES, proves
+from gatekeeper.sandbox.inside.assertions import TRIES, proves, up_to_last
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.kinds import is_stand_in
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, children, walk
-from gatekeeper.sandbox.inside.places import contents, held, is_placed
 
-__all__ = ["FUNCTION_KINDS", "PLAIN", "Asserting", "name_of", "parts"]
+__all__ = ["FUNCTION_KINDS", "Asserting", "name_of"]
 
 _HOLDERS: dict[type, str] = {  # what holds a function -> the attribute that is the function
     types.MethodType: "__func__",
@@ -35,8 +33,6 @@ _FRAMES = {  # what runs the body of a function later -> the name of its frame
 }
 _NAMES = {ast.Lambda: "<lambda>", ast.GeneratorExp: "<genexpr>"}
 _FUNCTIONS = (*FUNCTIONS, *_NAMES)
-PLAIN = frozenset({int, str, float, bool, bytes, bytearray, complex, type(None)})
-_LISTS = frozenset({list, tuple, set, frozenset, collections.deque})
 
 
 class Asserting:
@@ -94,6 +90,8 @@ class Asserting:
             return None
         if name != "cr_frame" and _key(frame.f_code) not in self._by_itself:
             return None  # it may give the functions that assert to others
+        if frame.f_lineno > self._last_lines.get(_key(frame.f_code), frame.f_lineno):
+            return None  # it is past them, as a task may be that the tests have started
         self.frames.setdefault(frame, False)
         return frame  # type: ignore[no-any-return]
 
@@ -112,6 +110,16 @@ class Asserting:
         functions = [*map(_Function, self._functions)]
         sure = _asserting(functions, "id")
         return {f.key: f in sure for f in _asserting(functions, "id", "attr")}
+
+    @functools.cached_property
+    def _last_lines(self) -> dict[tuple[str, int], int]:
+        """Of coroutines: the last line of the last of their statements that asserts."""
+        names = {name for name, _ in self._proving}
+        return {
+            _Function(node).key: node.body[up_to_last(node.body, names) - 1].end_lineno or 0
+            for node in self._functions
+            if isinstance(node, ast.AsyncFunctionDef)
+        }
 
     @functools.cached_property
     def _by_itself(self) -> set[tuple[str, int]]:
@@ -188,31 +196,6 @@ def _key(code: types.CodeType) -> tuple[str, int]:
 def name_of(item: Any) -> str:
     """The name of a function of the tests, or of an object's class, for a message."""
     return str(getattr(item, "__qualname__", type(item).__qualname__))
-
-
-def parts(item: Any) -> Iterator[Any]:
-    """An item, and what is in it, if it is data, at any depth; no plain values."""
-    if type(item) in PLAIN:
-        return
-    todo, seen = [item], set[int]()
-    while todo:
-        part = todo.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        yield part
-        kind = type(part)
-        inside: Sequence[Any] = ()
-        if kind in _LISTS:
-            inside = tuple(part)
-        elif kind is dict:
-            inside = (*part, *part.values())
-        elif not is_stand_in(part):
-            inside = tuple(held(part) or ())
-            if is_placed(part) and not hasattr(part, "dtype"):
-                inside = contents(part)
-        if not PLAIN.issuperset(map(type, inside)):
-            todo += [one for one in inside if type(one) not in PLAIN]
 
 
 def _held(function: Any) -> Iterator[Any]:

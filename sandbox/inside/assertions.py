@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.nodes import children, walk
@@ -12,9 +13,11 @@ __all__ = [
     "TRIES",
     "asserts",
     "asserts_itself",
+    "called",
     "decides",
     "proves",
     "swallows",
+    "up_to_last",
 ]
 
 TRIES: tuple[Any, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
@@ -123,3 +126,20 @@ def asserts_itself(statement: ast.AST) -> bool:
             return True
         todo += [n for n in children(node) if not isinstance(n, _INNER)]
     return False
+
+
+def called(node: ast.AST) -> str:
+    """The name of the function or method that a node calls; else empty."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return str(getattr(function, "attr", None) or getattr(function, "id", ""))
+
+
+def up_to_last(body: Sequence[ast.stmt], helpers: Collection[str]) -> int:
+    """The number of statements up to the last that asserts, itself or by a helper; of all, if none.
+
+    `helpers` are the names of functions that assert.
+    """
+    for number in range(len(body), 0, -1):
+        if any(asserts(node) or called(node) in helpers for node in walk(body[number - 1])):
+            return number
+    return len(body)

@@ -7,6 +7,7 @@ Job, on the process's socket: 8 bytes of length (little endian) of what follows,
 as 8 bytes of length and UTF-8 (surrogates let through). The first text is the kind of job:
 
     literal     candidate, imports, then one call expression for each test
+    calls       the same for a candidate that may use `usual` names
     in_process  candidate, setup, nonce, the host's reading of the tests, then the tests
     script      candidate; the descriptor that came along is its standard input
     serve       candidate, imports; the descriptor is the stream to the judge
@@ -32,6 +33,7 @@ import array
 import ast
 import atexit
 import contextlib
+import gc
 import json
 import os
 import socket
@@ -46,6 +48,7 @@ from gatekeeper.sandbox.inside.handles import CandidatePeer
 from gatekeeper.sandbox.inside.judge import describe, judge
 from gatekeeper.sandbox.inside.nodes import walk
 from gatekeeper.sandbox.inside.remote import JudgePeer
+from gatekeeper.sandbox.inside.usual import RECURSION, usual_names
 from gatekeeper.sandbox.inside.wire import MAX_BYTES, TooLargeError, frame
 
 __all__ = ["serve", "work"]
@@ -112,15 +115,23 @@ def _execute(source: str, file: str, namespace: dict[str, Any]) -> None:
     exec(compile(source, file, "exec", dont_inherit=True), namespace)
 
 
+def _provide(source: str, namespace: dict[str, Any]) -> None:
+    """Give a program what LiveCodeBench's own judge gives it."""
+    namespace.update(usual_names(source))
+    sys.setrecursionlimit(RECURSION)
+
+
 def _run(send: Any, kind: str, candidate: str, setup: str, *texts: str) -> None:
     """Candidate, setup, tests, in this order (MBPP's); the first exception ends the run."""
     namespace = _module().__dict__
     where = "in the code"
     try:
+        if kind == "calls":
+            _provide(candidate, namespace)
         _execute(candidate, "candidate.py", namespace)
         where = "in the setup code"
         _execute(setup, "setup.py", namespace)
-        run = _values if kind == "literal" else _beside
+        run = _beside if kind == "in_process" else _values
         tests: Iterator[tuple[bytes, bytes | str]] = run(texts, namespace)
         where = "in test 1"
         for number, answer in enumerate(tests, 1):
@@ -178,6 +189,7 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
     names = _module("__main__").__dict__
     try:
         try:
+            _provide(candidate, names)
             _execute(candidate, "candidate.py", names)
         except SystemExit as error:
             if error.code is not None and not (isinstance(error.code, int) and error.code == 0):
@@ -190,6 +202,7 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
         sys.stdout = sys.__stdout__
         for name in [name for name in names if name != "__builtins__"]:
             names[name] = None  # ends objects with a `__del__`, and streams that were not closed
+        gc.collect()
         _flush()
     except MemoryError:
         answer = b"M", "in the code: out of memory"

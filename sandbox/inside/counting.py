@@ -20,8 +20,10 @@ from gatekeeper.sandbox.inside.assertions import (
     TRIES,
     asserts,
     asserts_itself,
+    called,
     decides,
     swallows,
+    up_to_last,
 )
 from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, is_failure, parts
 from gatekeeper.sandbox.inside.kinds import of_tests
@@ -242,7 +244,7 @@ def counted(
     expecting = {
         id(node)
         for node in found.get(ast.Call, ())
-        if _called(node) in _EXPECTS and any(map(unknown, _given(node)[:1]))
+        if called(node) in _EXPECTS and any(map(unknown, _given(node)[:1]))
     }
     for kind in (ast.Call, ast.ExceptHandler, ast.With, ast.AsyncWith):
         for node in found.get(kind, ()):
@@ -281,16 +283,10 @@ def _names_assertions(nodes: Sequence[ast.AST]) -> bool:
             used.append(node.exc)
         elif isinstance(node, ast.ClassDef):
             used += node.bases
-        elif _called(node).lower().endswith(("raises", "suppress", "isinstance", "issubclass")):
+        elif called(node).lower().endswith(("raises", "suppress", "isinstance", "issubclass")):
             used += node.args  # type: ignore[attr-defined]
         names -= {id(inner) for part in used if part is not None for inner in walk(part)}
     return bool(names)
-
-
-def _called(node: ast.AST) -> str:
-    """The name of the function or method that a node calls; else empty."""
-    function = node.func if isinstance(node, ast.Call) else None
-    return str(getattr(function, "attr", None) or getattr(function, "id", ""))
 
 
 def _keep(
@@ -323,8 +319,8 @@ def _keep(
             node.body = [ast.copy_location(ast.With([item], node.body), node.body[0])]
             ast.fix_missing_locations(node)
     elif isinstance(node, ast.Call):
-        at = 2 if _called(node) == "assertRaisesRegex" else 1  # of the function that is to raise
-        if _called(node) != "suppress" and len(node.args) > at:
+        at = 2 if called(node) == "assertRaisesRegex" else 1  # of the function that is to raise
+        if called(node) != "suppress" and len(node.args) > at:
             function = node.args[at]
             node.args[at] = ast.Call(_method("keeping", function), [function], [])
             ast.fix_missing_locations(ast.copy_location(node.args[at], function))
@@ -339,10 +335,7 @@ def _enclose(coroutine: ast.AsyncFunctionDef, helpers: Collection[str]) -> None:
     """Record where a coroutine has left the part of its body that asserts."""
     body = coroutine.body
     first = 0 if ast.get_docstring(coroutine) is None else 1
-    last = len(body)
-    for number, part in enumerate(body, 1):
-        if any(asserts(node) or _called(node) in helpers for node in walk(part)):
-            last = number
+    last = up_to_last(body, helpers)
     if last > first:
         item = ast.withitem(ast.Call(_method("whole", coroutine), [], []))
         made = ast.copy_location(ast.With([item], body[first:last]), body[first])

@@ -5,10 +5,14 @@ from __future__ import annotations
 import builtins
 import functools
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
+from gatekeeper.sandbox.inside import within
 from gatekeeper.sandbox.inside.kinds import is_stand_in
+from gatekeeper.sandbox.inside.library_values import WRITERS
+from gatekeeper.sandbox.inside.offered import is_namespace, is_recorded, is_unknown, offers
 from gatekeeper.sandbox.inside.operations import WRITES, is_private
 from gatekeeper.sandbox.inside.private import only_read
 
@@ -25,16 +29,8 @@ _TEXTS = {
 }
 # Operations that write beside these methods of a class, which may refuse it.
 _BESIDE = {"own": "__setattr__", "disown": "__delattr__"}
+_NAMED = (type, types.FunctionType, types.BuiltinFunctionType)  # whose text is a name
 _PLAIN_WRITES = (object.__setattr__, object.__delattr__)
-_LOCKS = ("Lock", "Event", "Condition", "Semaphore", "BoundedSemaphore", "Barrier")
-_QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
-# A logger of the tests may be used, but not silenced: its handlers may be what the tests look at.
-_LOGGING = frozenset(
-    """
-    debug info warning warn error exception critical fatal log isEnabledFor getEffectiveLevel
-    hasHandlers name level
-    """.split()  # noqa: SIM905
-)
 
 
 def is_failure(error: object) -> bool:
@@ -67,30 +63,21 @@ class Guard:
     ----------
     module
         Name of the module that the tests run in; attributes of its classes' objects are allowed.
+
+    Attributes
+    ----------
+    missing
+        What the candidate was refused although it may be harmless, if anything: a right one may
+        fail of it.
     """
 
-    # Classes of the standard library whose attributes are allowed; objects of others can only be
-    # called, iterated and indexed.
-    _OPEN = frozenset(
-        {
-            *(("_io", "StringIO"), ("_io", "BytesIO"), ("random", "Random")),
-            *(("re", "Match"), ("re", "Pattern"), ("types", "SimpleNamespace")),
-            *(("unittest.mock", "Mock"), ("unittest.mock", "MagicMock")),
-            *(("unittest.mock", "AsyncMock"), ("logging", "Logger"), ("argparse", "Namespace")),
-            ("logging", "RootLogger"),
-            *(("_thread", "lock"), ("_thread", "RLock"), ("_queue", "SimpleQueue")),
-            *(("threading", name) for name in _LOCKS),
-            *(("asyncio.locks", name) for name in _LOCKS),
-            *(("queue", name) for name in _QUEUES),
-            *(("asyncio.queues", name) for name in _QUEUES),
-        }
-    )
     files = frozenset({"test.py", "setup.py"})  # file names of the tests' own code
     _GENERATOR = frozenset({"send", "throw", "close", "asend", "athrow", "aclose"})
     _NAMES = frozenset({"__name__", "__qualname__", "__doc__", "__module__"})
 
     def __init__(self, module: str) -> None:
         self.module = module
+        self.missing = ""
         self.helpers: set[str] = set()  # functions of the tests that assert
         self.programs: Sequence[str] = ()  # of the tests
         # Objects, by id, on which a descriptor of the candidate's works; and what they got by it.
@@ -100,52 +87,94 @@ class Guard:
 
     def check(self, operation: str, target: Any, arguments: tuple[Any, ...]) -> None:
         """Raises RefusedError if the candidate must not do this."""
-        if operation in _TEXTS and not self._shows(target, _TEXTS[operation]):
-            raise RefusedError(f"the text of the tests' {type(target).__name__} is not accessible")
         if operation != "get" and operation not in WRITES:
             return
         name = arguments[0]
-        if type(name) is not str or not self._allows(operation, target, name):
-            raise RefusedError(
-                f"{name!r:.80} of the tests' {type(target).__name__} is not accessible"
-            )
+        if type(name) is str and self._allows(operation, target, *arguments):
+            return
+        refused = f"{name!r:.80} of the tests' {type(target).__name__} is not accessible"
+        if type(name) is str and self._is_harmless(operation, target, name):
+            self.missing = self.missing or refused
+        raise RefusedError(refused)
 
-    def _shows(self, target: Any, names: tuple[str, ...]) -> bool:
-        """Whether the text of an object comes from code of the tests.
+    def _is_harmless(self, operation: str, target: Any, name: str) -> bool:
+        """Whether a right candidate may do what is refused: it is refused only to be safe."""
+        kind = type(target)
+        if operation != "get" and offers(kind, name):
+            return name[:1] != "_" and not _is_of_mocks(kind, name)
+        known = hasattr(kind, name) or name in getattr(target, "__dict__", ())
+        # `futures.as_completed` reads a condition.
+        return known and name[:2] != "__" and (is_unknown(kind) or name == "_condition")
 
-        A generated text, such as a dataclass's `repr`, would show every value that it contains.
+    def text(self, operation: str, target: Any) -> str | None:
+        """What the candidate sees for the text of an object; None if it may see the real one."""
+        if operation not in _TEXTS or self._shows(target, _TEXTS[operation]):
+            return None
+        kind = type(target)
+        if is_unknown(kind):
+            self.missing = self.missing or f"the text of the tests' {kind.__name__} is not shown"
+        return f"<{kind.__name__} object>"
+
+    def _shows(self, target: Any, names: Sequence[str]) -> bool:
+        """Whether the text of an object comes from code of the tests, or shows only what is public.
+
+        A generated text, such as a dataclass's `repr`, shows every value that it contains.
         """
-        if isinstance(target, types.FunctionType | types.BuiltinFunctionType | type):
-            return True
-        if isinstance(target, BaseException):
-            return not is_failure(target)  # which may show what was expected
-        own = (vars(b)[n] for n in names for b in type(target).__mro__[:-1] if n in vars(b))
-        code = getattr(next(own, None), "__code__", None)
-        return code is not None and code.co_filename in self.files
+        todo, seen = [target], set[int]()
+        while todo:
+            part = todo.pop()
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            shown = self._shown_by(part, names)
+            if shown is None or any(name[:1] == "_" for name in shown):
+                return False
+            values = (one for value in shown.values() for one in within.parts(value))
+            todo += [value for value in values if within.inside(value) is None]
+            names = _TEXTS["repr"]
+        return True
 
-    def _allows(self, operation: str, target: Any, name: str) -> bool:
+    def _shown_by(self, item: Any, names: Sequence[str]) -> Mapping[str, Any] | None:
+        """What the text of an object shows, by its names there; None if that is not known."""
+        kind = type(item)
+        if is_stand_in(item) or kind in WRITERS or isinstance(item, _NAMED):
+            return {}
+        if isinstance(item, BaseException):
+            return None if is_failure(item) else {}  # which may show what was expected
+        defined = ((base, n) for n in names for base in kind.__mro__[:-1] if n in vars(base))
+        base, name = next(defined, (object, "__repr__"))
+        code = getattr(vars(base)[name], "__code__", None)
+        if base is object or (code is not None and code.co_filename in self.files):
+            return {}
+        if base.__module__ == "enum":
+            return {"value": item._value_}
+        if is_namespace(kind):
+            return {**vars(item)}
+        if getattr(vars(base).get("__dataclass_params__"), "repr", False):
+            return {f.name: getattr(item, f.name, None) for f in fields(item) if f.repr}
+        return None
+
+    def _allows(self, operation: str, target: Any, name: str, *value: Any) -> bool:
         kind = target if isinstance(target, type) else type(target)
         if operation == "get" and name in self._NAMES:
             return isinstance(target, types.FunctionType | types.MethodType | type)
         own = kind.__module__ == self.module
-        if name == "__dict__" and operation == "get" and own and kind is type(target):
+        data = kind is type(target) and (own or is_namespace(kind))
+        if name == "__dict__" and operation == "get" and data:
             return True  # `attributes`, as `vars`, `dir` and `getattr` show it
         if name.startswith("_"):  # see `attaches`
             return operation != "get" and is_private(name) and own and kind is type(target)
         if isinstance(target, types.GeneratorType | types.AsyncGeneratorType):
             return operation == "get" and name in self._GENERATOR
-        if any(b.__module__ == "unittest.mock" and name in vars(b) for b in kind.__mro__[1:]):
-            # `configure_mock`, `reset_mock`, `mock_calls`: with these a mock says what it is told,
-            # or forgets its calls. (Each mock has a class of its own, whose names are the tests'.)
-            return False
-        if kind.__module__ == "logging" and name not in _LOGGING:
+        if _is_of_mocks(kind, name):
             return False
         if operation == "get":
-            named = (kind.__module__, kind.__qualname__)
             error = isinstance(target, BaseException) and not is_failure(target)
-            return own or named in self._OPEN or error
+            return own or error or offers(kind, name)
+        if operation == "set" and is_recorded(target, name, *value):
+            return True
         # Data of an instance may be changed, but not its methods or its class.
-        if isinstance(target, type) or not (own or isinstance(target, types.SimpleNamespace)):
+        if not data:
             return False
         does = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
         if is_stand_in(does):  # a descriptor of the candidate's
@@ -189,3 +218,12 @@ class Guard:
                 lines.add(trace.tb_lineno)
             trace = trace.tb_next
         return not (is_failure(error) or lines & self.asserting)
+
+
+def _is_of_mocks(kind: type, name: str) -> bool:
+    """Whether mocks define an attribute, with which one says what it is told, or forgets its calls.
+
+    As `configure_mock`, `reset_mock`, `mock_calls`. (Each mock has a class of its own, whose names
+    are the tests'.)
+    """
+    return any(b.__module__ == "unittest.mock" and name in vars(b) for b in kind.__mro__[1:])

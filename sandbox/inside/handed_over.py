@@ -11,13 +11,18 @@ from collections.abc import Collection, Iterable, Iterator
 from gc import get_referents
 from typing import Any
 
-from gatekeeper.sandbox.inside.asserting import PLAIN, Asserting, name_of, parts
+from gatekeeper.sandbox.inside.asserting import Asserting, name_of
 from gatekeeper.sandbox.inside.kinds import of_tests
+from gatekeeper.sandbox.inside.within import PLAIN, parts
 
 __all__ = ["HandedOver"]
 
 # Modules of classes whose objects have what the tests give them, as iterators of Python have it.
-_OPEN = ("types", "unittest.mock", "collections", "contextlib", "queue", "itertools")
+_OPEN = frozenset(
+    """
+    types unittest.mock collections contextlib queue itertools threading _asyncio asyncio.tasks
+    """.split()  # noqa: SIM905
+)
 
 
 class _Item:

@@ -58,6 +58,10 @@ class CandidatePeer(Peer):
         name, about, *more = description
         if more:
             return self._error(about, *more)
+        if isinstance(about, _Class):
+            return about.handle(self, number)
+        if name == "class":
+            return _class(self, number, *about)
         if name in ("function", "method"):
             made = _function(_FUNCTION(self, number), *about)
             self._functions[id(made)] = number
@@ -75,7 +79,7 @@ class CandidatePeer(Peer):
             item = original(item)
         if type(item) is types.FunctionType:
             return self._functions.get(id(item))
-        return _inner(item)[1] if isinstance(item, Handle) else None
+        return _inner(item)[1] if isinstance(item, (Handle, _Class)) else None
 
     def _describe(self, item: Any) -> Any:
         if isinstance(item, type):
@@ -120,7 +124,11 @@ class CandidatePeer(Peer):
 
 
 def _inner(handle: Any) -> tuple[Any, int]:
-    found: tuple[Any, int] = object.__getattribute__(handle, "__gatekeeper__")
+    found: tuple[Any, int]
+    if issubclass(type(handle), _Class):
+        found = type.__getattribute__(handle, "__dict__")[_OF_CLASS]
+    else:
+        found = object.__getattribute__(handle, "__gatekeeper__")
     return found
 
 
@@ -174,13 +182,6 @@ class Handle:
 
     def __delattr__(self, name: str) -> None:
         _delete(self, "delete", name)
-
-    def __instancecheck__(self, item: object) -> bool:
-        # Only objects of the tests are instances of their classes.
-        return isinstance(item, Handle) and _ask(item, "isinstance", self) is True
-
-    def __subclasscheck__(self, item: object) -> bool:
-        return isinstance(item, Handle) and _ask(item, "issubclass", self) is True
 
     def __copy__(self) -> Any:
         return _ask(self, "copy")
@@ -283,13 +284,84 @@ for _name in ("setitem", "delitem", "next", "reversed", "enter", "aiter"):
 
 @functools.lru_cache(maxsize=1000)
 def _handle_kind(
-    name: str, special: tuple[str, ...], fields: tuple[str, ...] | None
+    name: str, special: tuple[str, ...], fields: tuple[str, ...] | None, claimed: Any = None
 ) -> type[Handle]:
-    """A class of handles for the objects of a class; see `facts.handle_facts`."""
-    namespace = {n: vars(_Special)[n] for n in special if n in vars(_Special)}
+    """A class of handles for the objects of a class of Python's own; see `facts.handle_facts`.
+
+    `claimed` is as of `offered.claimed`.
+    """
+    namespace: dict[str, Any] = {n: vars(_Special)[n] for n in special if n in vars(_Special)}
     if fields is not None:
         namespace |= signatures.dataclass_attributes(fields)
+    if claimed is not None:
+        shown: Any = importable(*claimed) if type(claimed) is tuple else claimed
+        namespace["__class__"] = property(lambda _: shown)
+        if hasattr(shown, _FUTURE):  # asyncio looks into its own futures, and awaits others
+            namespace[_FUTURE] = None
     return type(name, (Handle,), {"__slots__": (), **namespace})
 
 
+class _Class(type):
+    """Stands for a class that the tests define; the handles of its objects are of this class.
+
+    So `type(event)` is the class that the tests have handed over, and makes other such objects.
+    """
+
+    def __new__(cls, name: str, *_: Any) -> Any:
+        raise TypeError(f"{name} would extend a class of the tests")
+
+    def handle(cls, peer: Peer, number: int) -> Any:
+        """The handle of one of its objects: a call would make one there."""
+        made: Any = object.__new__(cls)  # type: ignore[arg-type]
+        Handle.__init__(made, peer, number)
+        return made
+
+    def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
+        return _ask(cls, "call", *arguments, **keywords)
+
+    # Only objects of the tests are instances of their classes; a mock may be one by its own word.
+    def __instancecheck__(cls, item: object) -> bool:
+        if type.__instancecheck__(cls, item):
+            return True
+        return isinstance(item, Handle) and _ask(item, "isinstance", cls) is True
+
+    def __subclasscheck__(cls, item: type) -> bool:
+        if type.__subclasscheck__(cls, item):
+            return True
+        return isinstance(item, _Class) and _ask(item, "issubclass", cls) is True
+
+    def __bool__(cls) -> bool:
+        return True
+
+    __getattr__: Any = Handle.__getattr__
+    __setattr__: Any = Handle.__setattr__
+    __delattr__: Any = Handle.__delattr__
+    __dir__: Any = Handle.__dir__
+
+
+for _name in ("iter", "len", "contains", "getitem", "reversed"):  # as an Enum has them
+    setattr(_Class, f"__{_name}__", vars(_Special)[f"__{_name}__"])
+_OF_CLASS = "__gatekeeper_class__"
+
+
+def _class(
+    peer: Peer,
+    number: int,
+    name: str,
+    qualified: str,
+    doc: Any,
+    bases: list[Any],
+    special: tuple[str, ...],
+    fields: tuple[str, ...] | None,
+) -> Any:
+    """The class that stands for one of the tests', which extends `bases` of theirs."""
+    namespace: dict[str, Any] = {n: vars(_Special)[n] for n in special if n in vars(_Special)}
+    if fields is not None:
+        namespace |= signatures.dataclass_attributes(fields)
+    namespace |= {"__slots__": (), "__doc__": doc, "__module__": "tests"}
+    namespace |= {"__qualname__": qualified, _OF_CLASS: (peer, number)}
+    return type.__new__(_Class, name, tuple(bases) or (Handle,), namespace)
+
+
+_FUTURE = "_asyncio_future_blocking"
 _FUNCTION = _handle_kind("function", ("__call__",), None)

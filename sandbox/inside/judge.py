@@ -304,7 +304,9 @@ def judge(
             send(b"I", f"{where}: the tests cannot be run here: {describe(error)}")
         else:
             shown = f" ({line})" if line else ""
-            send(b"E", f"{where}{shown}: {describe(error)}")
+            failed = f"{where}{shown}: {describe(error)}"
+            missing = guard.missing  # for want of which a right candidate may fail
+            send(b"I" if missing else b"E", f"{missing}; {failed}" if missing else failed)
 
 
 class _NotHereError(Exception):

@@ -16,6 +16,7 @@ from gatekeeper.sandbox.inside.classes import candidate_class, instance, library
 from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError, is_failure, parts
 from gatekeeper.sandbox.inside.handed_over import HandedOver
 from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of, lasting
+from gatekeeper.sandbox.inside.offered import claimed
 from gatekeeper.sandbox.inside.operations import (
     BUILTIN_TYPES,
     OPERATIONS,
@@ -96,6 +97,7 @@ class JudgePeer(Peer):
         self._lengths: dict[int, int] = {}
         self.lasting_lengths: dict[int, int] = {}
         self._methods: dict[types.MethodType, types.MethodType] = {}
+        self._kinds: set[int] = set()  # numbers of classes of which it only got objects
         self.asserting = Asserting(guard.programs)
         self.handed_over = HandedOver(self.asserting, guard.module)
         self.wrappers = Wrappers(self.asserting)
@@ -171,6 +173,10 @@ class JudgePeer(Peer):
         return any(is_failure(part) or RAISED in vars(part) for part in parts(error))
 
     def refer(self, item: Any) -> Parts:
+        if type(item) is _Kind:
+            if not self.owns(item.kind):
+                self._kinds.add(self.export(item.kind))
+            return reference(self.export(item.kind)), (_class_facts(item.kind, self.guard.module),)
         if type(item) is types.MethodType:  # a new object whenever it is looked up
             item = self._methods.setdefault(item, item)
         if found := _of_the_library(item):
@@ -194,8 +200,10 @@ class JudgePeer(Peer):
     def _describe(self, item: Any) -> Any:
         # A method of an object that it has it may fetch to look at.
         fetched = type(item) is types.MethodType and self.owns(item.__self__)
-        if not fetched and not self.owns(item):
+        if not fetched and (not self.owns(item) or self.export(item) in self._kinds):
             self.handed_over.add(item)
+            if self.owns(item):
+                self._kinds.remove(self.export(item))
         if issubclass(type(item), BaseException):
             *shown, _, text = self._shown(item)
             return type(item).__name__, *shown, self.export(item), text
@@ -208,7 +216,11 @@ class JudgePeer(Peer):
             inside = (part for base in item.__mro__ for part in vars(base).values())
             self.handed |= {p.__qualname__ for p in inside if isinstance(p, types.FunctionType)}
         kind: Any = type(item)
-        return kind.__name__, facts.handle_facts(kind)
+        if issubclass(kind, type):
+            return _class_facts(item, self.guard.module)
+        if kind.__module__ == self.guard.module:
+            return kind.__name__, _Kind(kind)
+        return kind.__name__, (*facts.handle_facts(kind), claimed(item))
 
     def _annotation(self, kind: Any) -> Any:
         """What the candidate sees of an annotation: classes only that it was given, or knows."""
@@ -244,7 +256,7 @@ class JudgePeer(Peer):
                 self.failed = self.failed or part
 
     def _thrown(self, *arguments: Any) -> None:
-        """Record a failed assertion that is raised in a generator of the candidate."""
+        """Record a failed assertion that was raised, and that the candidate gets."""
         for error in arguments:
             if is_failure(error) and error.__traceback__ is not None:
                 self._note(error)
@@ -256,6 +268,8 @@ class JudgePeer(Peer):
         if not self.owns(target):
             raise RefusedError("not an object of the tests")
         self.guard.check(operation, target, arguments)
+        if (text := self.guard.text(operation, target)) is not None:
+            return text
         if operation == "get" and arguments[0] == "__dict__":
             return self.guard.attributes(target)
         kept = operation in WRITES and is_private(arguments[0])
@@ -269,6 +283,8 @@ class JudgePeer(Peer):
             with self.wrappers.running(target, arguments, keywords) as ended:
                 made = operations[operation](target, *arguments, **keywords)
                 ended(made)
+            if isinstance(made, BaseException):  # as `task.exception()` gives it
+                self._thrown(made)
         except Exception as error:
             if RAISED not in vars(error):  # an error of its own ends it, too
                 self.handed_over.returned(target)
@@ -333,6 +349,22 @@ class JudgePeer(Peer):
                 object.__getattribute__(made, "__dict__")["gatekeeper"] = Inner(self, number)
                 return made
         raise ValueError(f"no description of an object: {description!r:.80}")
+
+
+class _Kind:
+    """A class of the tests, in the description of one of its objects: it is not handed over."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+
+def _class_facts(kind: Any, module: str) -> tuple[Any, ...]:
+    """The description of a class of the tests, which they define in that module."""
+    bases = [_Kind(base) for base in kind.__bases__ if base.__module__ == module]
+    names = kind.__name__, kind.__qualname__, kind.__doc__ if type(kind.__doc__) is str else None
+    return "class", (*names, bases, *facts.handle_facts(kind))
 
 
 def _failures(error: BaseException) -> Iterator[BaseException]:

@@ -23,6 +23,7 @@ def code(found: Any) -> Any:
         co_flags=flags,
         co_varnames=names,
         co_name=name,
+        co_filename="candidate.py",  # which asyncio shows
         co_firstlineno=line,
     )
 

@@ -14,9 +14,10 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gatekeeper.sandbox.inside.asserting import FUNCTION_KINDS, Asserting, name_of, parts
+from gatekeeper.sandbox.inside.asserting import FUNCTION_KINDS, Asserting, name_of
 from gatekeeper.sandbox.inside.kinds import inner, is_stand_in
 from gatekeeper.sandbox.inside.places import is_placed
+from gatekeeper.sandbox.inside.within import parts
 
 __all__ = ["Wrappers"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from attacks import PROGRAMS
 from attacks.plain import PLUGIN, render
-from attacks.program import NOT_RUN, UNJUDGED
+from attacks.program import NOT_OFFERED, NOT_RUN, UNJUDGED
 
 from gatekeeper.sandbox.suite import read_suite
 
@@ -31,6 +31,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     disturbing.add("asserted: a generator test (twin)")  # pytest refuses it, the judge does not
     # It takes functions with parameters for tests with fixtures.
     disturbing |= {program.name for program in PROGRAMS if "(not pytest's)" in program.name}
+    disturbing |= {program.name for program in PROGRAMS if "not imported" in program.name}
     for number, program in enumerate(PROGRAMS):
         missing = [name for name in program.needs if importlib.util.find_spec(name) is None]
         right = program.honest and "passed" in program.verdicts
@@ -93,9 +94,12 @@ def test_few_tasks_cannot_be_judged() -> None:
 
 
 def test_few_honest_shapes_cannot_be_judged() -> None:
-    """At most one in twenty; but for `NOT_RUN`, each by a rule that reads the tests alone."""
+    """At most one in twenty; but for two, each by a rule that reads the tests alone."""
     shapes = [program for program in PROGRAMS if program.honest and not program.twin]
     assert len(UNJUDGED) <= len(shapes) / 20
     by_name = {program.name: program for program in shapes}
     for name, why in UNJUDGED.items():
-        assert why == NOT_RUN or why in read_suite(name, by_name[name].task).reading.problem
+        assert (
+            why in (NOT_OFFERED, NOT_RUN)
+            or why in read_suite(name, by_name[name].task).reading.problem
+        )

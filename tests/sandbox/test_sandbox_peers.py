@@ -20,9 +20,10 @@ import pytest
 from gatekeeper.sandbox.inside import loans
 from gatekeeper.sandbox.inside.codec import encode
 from gatekeeper.sandbox.inside.counting import Count
+from gatekeeper.sandbox.inside.decoding import decode
 from gatekeeper.sandbox.inside.facts import handle_facts
 from gatekeeper.sandbox.inside.guard import Guard
-from gatekeeper.sandbox.inside.handles import _FUNCTION, CandidatePeer, Handle
+from gatekeeper.sandbox.inside.handles import _FUNCTION, CandidatePeer, Handle, _Class, _inner
 from gatekeeper.sandbox.inside.judge import judge
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.wire import frame, head
@@ -40,9 +41,9 @@ def two_peers(*things: object) -> Iterator[list[Any]]:
         thread.start()
         try:
             yield [
-                handle_of(candidate, candidate.meant(number, tests._describe(thing)))
-                if callable(thing) and not isinstance(thing, type)
-                else candidate.meant(number, (type(thing).__name__, handle_facts(type(thing))))
+                candidate.meant(number, (type(thing).__name__, handle_facts(type(thing))))
+                if isinstance(thing, BaseException)
+                else handle_of(candidate, decode(tests._encode(thing), other=candidate.meant))
                 for number, thing in zip(numbers, things, strict=True)
             ]
         finally:
@@ -196,7 +197,7 @@ def test_candidates_reach_nothing_else() -> None:
             for operation in ("call", "iter", "next", "enter"):
                 with contextlib.suppress(Exception):
                     todo.append((ask(handle, operation), depth + 1))
-            todo = [(h, d) for h, d in todo if isinstance(h, Handle) and d < 3]
+            todo = [(h, d) for h, d in todo if isinstance(h, Handle | _Class) and d < 3]
             for found, _ in todo:
                 assert (
                     type(found).__name__ not in {kind.__name__ for kind in forbidden}
@@ -207,7 +208,7 @@ def test_candidates_reach_nothing_else() -> None:
 
 def ask(handle: Handle, operation: str, *arguments: Any) -> Any:
     """Any question, as a program that speaks the protocol can put it."""
-    peer = object.__getattribute__(handle, "__gatekeeper__")[0]
+    peer = _inner(handle)[0]
     return handle_of(peer, peer.ask(operation, handle, *arguments))
 
 

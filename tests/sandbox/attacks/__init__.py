@@ -21,8 +21,10 @@ from attacks.hosts import HOSTS
 from attacks.isolation import ISOLATION
 from attacks.iteration import ITERATION
 from attacks.kinds import KINDS
+from attacks.library_objects import LIBRARY_OBJECTS
 from attacks.memory import MEMORY
 from attacks.names import NAMES
+from attacks.own_classes import OWN_CLASSES
 from attacks.program import Program
 from attacks.protocol import PROTOCOL
 from attacks.resources import RESOURCES
@@ -57,4 +59,5 @@ PROGRAMS: tuple[Program, ...] = (
         *COPIES,
     ),
     *(*DESCRIPTORS, *ENDINGS, *UNLABELLED, *RUNS, *SHARED_LISTS, *DATA_SETS),
+    *(*LIBRARY_OBJECTS, *OWN_CLASSES),
 )

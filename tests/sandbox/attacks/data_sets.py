@@ -82,6 +82,38 @@ forged("Python's own function", "total = 3\n", TOTAL, "assert sum([1, 2]) == 3")
 CHECK = "def check(candidate):\n    assert candidate([1, 2]) == 3\n"
 forged("Python's own function, checked", "total = 3\n", TOTAL, test=CHECK, entry_point="sum")
 
+# --- names that LiveCodeBench's own judge imports, and its limit of recursion ---
+
+TWO_SUM = "class Solution:\n    def twoSum(self, nums: List[int], target: int) -> Optional[List[int]]:\n        for i, n in enumerate(nums):\n            if target - n in Counter(nums[i + 1:]):\n                return {0}\n"
+forged(
+    "names that are not imported",
+    TWO_SUM.format("[i, i]"),
+    TWO_SUM.format("[i, nums.index(target - n, i + 1)] if inf > heapq.heappop([n]) else []"),
+    tests=[{"input": "[2,7,11,15]\n9", "output": "[0,1]", "testtype": "functional"}],
+    fn_name="twoSum",
+)
+forged(
+    "a name that is not imported, and that is under test",
+    "class Solution:\n    pass\n",
+    "class Solution:\n    def gcd(self, a, b):\n        return gcd(a, b)\n",
+    input_output={"fn_name": "gcd", "inputs": [[4, 6]], "outputs": [2]},
+)
+right(
+    "names that are not imported, in a program that prints",
+    "@cache\ndef fib(n):\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\nprint(fib(int(sys.stdin.read())))\n",
+    **prints("6765", given="20\n"),
+)
+right(
+    "deep recursion, whose limit is not imported",
+    "def depth(n):\n    return n and 1 + depth(n - 1)\nprint(depth(int(input())))\n",
+    **prints("5000", given="5000\n"),
+)
+for name, lie, honest, tests in (
+    ("a statement", "def f(n):\n    return floor(n)\n", "from math import floor\ndef f(n):\n    return floor(n)\n", {"tests": ["assert f(2.5) == 2"]}),
+    ("a check", "def f(n):\n    return floor(n)\n", "from math import floor\ndef f(n):\n    return floor(n)\n", {"test": "def check(candidate):\n    assert candidate(2.5) == 2\n", "entry_point": "f"}),
+):  # fmt: skip
+    forged(f"a name that must be imported for {name}", lie, honest, **tests)
+
 # --- completions ---
 
 PROMPT = "SCALE = 2\n\ndef scaled(x):\n    '''Scaled.'''\n"
@@ -106,6 +138,13 @@ forged(
     "class Last:\n    def __del__(self):\n        print('bye')\nlast = Last()\nprint(9)\n",
     "class Last:\n    def __del__(self):\n        print(9)\nlast = Last()\n",
     **prints("9"),
+)
+CYCLE = "class Last:\n    def __init__(self):\n        self.me = self\n    def __del__(self):\n        print({0})\nlast = Last()\nLast()\n"
+forged(
+    "objects in cycles that print at the end",
+    CYCLE.format("'bye'") + "print(9)\n",
+    CYCLE.format("9"),
+    **prints("9\n9"),
 )
 for name, stream in (
     ("a stream of the descriptor", "open(1, 'w')"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 __all__ = [
+    "NOT_OFFERED",
     "NOT_RUN",
     "SQUARE",
     "SQUARES",
@@ -151,6 +152,7 @@ def pair(
 
 
 NOT_RUN = "it asserts, and the candidate left it out"
+NOT_OFFERED = "is not accessible"
 UNJUDGED = {  # honest shapes that get no verdict, and the reason: docs/sandbox.md lists them
     "misjudged: names and annotations": "get_type_hints",
     "misjudged: a file that the candidate made": "share files",
@@ -169,6 +171,8 @@ UNJUDGED = {  # honest shapes that get no verdict, and the reason: docs/sandbox.
     "not run: methods of a test, of which another test needs the other": NOT_RUN,
     "not run: a function whose results are kept": NOT_RUN,
     "not run: a coroutine that loses a race": NOT_RUN,
+    "library: a connection to a database": NOT_OFFERED,
+    "library: a thread that becomes a daemon": NOT_OFFERED,
 }
 
 

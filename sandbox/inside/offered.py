@@ -1,0 +1,107 @@
+"""What a candidate may use of the objects of Python's own classes that the tests hand over.
+
+An attribute may lead to other objects of the tests: a timer's arguments, a task's frame, a
+logger's handlers. So a candidate gets of each class only what cannot. Of classes that are not in
+the table it gets nothing, and a right candidate that needs it fails (`Guard.missing`).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from gatekeeper.sandbox.inside.facts import standard
+from gatekeeper.sandbox.inside.kinds import is_stand_in
+
+__all__ = ["claimed", "is_namespace", "is_recorded", "is_unknown", "offers"]
+
+_QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
+_LOCKS = ("Lock", "Event", "Condition", "Semaphore", "BoundedSemaphore", "Barrier")
+_THREAD = frozenset(
+    """
+    start join run cancel is_alive name daemon ident native_id getName isDaemon
+    """.split()  # noqa: SIM905
+)
+_FUTURE = frozenset(
+    """
+    result exception done cancelled cancel running cancelling uncancel get_name set_name
+    set_result set_exception add_done_callback remove_done_callback
+    """.split()  # noqa: SIM905
+)
+_POOL = frozenset({"submit", "map", "shutdown"})
+# A logger may be used, but not silenced: its handlers may be what the tests look at.
+_LOGGER = frozenset(
+    """
+    debug info warning warn error exception critical fatal log isEnabledFor getEffectiveLevel
+    hasHandlers name level
+    """.split()  # noqa: SIM905
+)
+_MOCKS = ("Mock", "MagicMock", "AsyncMock", "NonCallableMock", "NonCallableMagicMock")
+_OFFERED: dict[str, dict[str, frozenset[str] | None]] = {  # None: all public attributes
+    "_io": dict.fromkeys(("StringIO", "BytesIO")),
+    "random": {"Random": None},
+    "re": dict.fromkeys(("Match", "Pattern")),
+    "types": {"SimpleNamespace": None},
+    "argparse": {"Namespace": None},
+    "unittest.mock": dict.fromkeys(_MOCKS),
+    "logging": dict.fromkeys(("Logger", "RootLogger"), _LOGGER),
+    "queue": dict.fromkeys(_QUEUES),
+    "asyncio.queues": dict.fromkeys(_QUEUES),
+    "asyncio.locks": dict.fromkeys(_LOCKS),
+    "_queue": {"SimpleQueue": None},
+    "_thread": dict.fromkeys(("lock", "RLock")),
+    "threading": {**dict.fromkeys(_LOCKS), **dict.fromkeys(("Thread", "Timer"), _THREAD)},
+    "_asyncio": dict.fromkeys(("Future", "Task"), _FUTURE),
+    "asyncio.tasks": {"_GatheringFuture": _FUTURE},
+    "concurrent.futures._base": {"Future": _FUTURE},
+    "concurrent.futures.thread": {"ThreadPoolExecutor": _POOL},
+}
+_NAMESPACES = frozenset({("types", "SimpleNamespace"), ("argparse", "Namespace")})
+# Modules of classes whose other attributes lead to other objects: functions, generators, mocks …
+_CLOSED = frozenset({"builtins", "types", "functools", "logging", "unittest.mock"})
+
+
+def offers(kind: type, name: str) -> bool:
+    """Whether the candidate may get that attribute of an object of a class of Python's own."""
+    names = _OFFERED.get(kind.__module__, {}).get(kind.__qualname__, frozenset())
+    return names is None or name in names
+
+
+def is_unknown(kind: type) -> bool:
+    """Whether a class is one of Python's own of which nothing is said here."""
+    module, name = kind.__module__, kind.__qualname__
+    if module in _CLOSED or name in _OFFERED.get(module, {}):
+        return False
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def is_namespace(kind: type) -> bool:
+    """Whether the objects of a class of Python's own have any attributes, which are data."""
+    return (kind.__module__, kind.__qualname__) in _NAMESPACES
+
+
+def claimed(item: Any) -> Any:
+    """The class that `isinstance` finds an object of the tests to have, besides its own.
+
+    (module, name) of a class of Python's own; that of the candidate's which a mock imitates; else
+    None. Not of functions and partial ones: what looks into those would look for their parts.
+    """
+    kind: Any = type(item)
+    if any(base.__module__ == "unittest.mock" for base in kind.__mro__):
+        kind = item.__class__
+        if is_stand_in(kind):
+            return kind
+    if kind.__module__ in ("builtins", "functools") or not standard(kind):
+        return None
+    return kind.__module__, kind.__qualname__
+
+
+def is_recorded(target: Any, name: str, value: object) -> bool:
+    """Whether a mock takes a value that the candidate sets: data, in the place of data.
+
+    An object, or another mock, could say that it was called as the tests expect.
+    """
+    kind = type(target)
+    if kind.__module__ != "unittest.mock" or is_stand_in(value) or callable(value):
+        return False
+    return not callable(vars(target).get(name)) and name != "method_calls"
