@@ -51,6 +51,7 @@ _MODULES = (
     "assertions",
     "asserting",
     "handed_over",
+    "arguments",
     "wrappers",
     "remote",
     "batching",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.guard import is_failure
@@ -20,6 +20,7 @@ from gatekeeper.sandbox.inside.kinds import (
     given,
     has,
     inner,
+    is_stand_in,
     kind_of,
     lasting,
     mark,
@@ -30,6 +31,7 @@ from gatekeeper.sandbox.inside.operations import (
     BITWISE,
     CONVERSIONS,
     INPLACE,
+    OPERATIONS,
     ORDERINGS,
     UNARY,
 )
@@ -65,10 +67,11 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
         sources = {inner(o).trust for o in (self, *others) if isinstance(o, Remote)}
         informed = informed or Trust.INFORMED in sources
         operands = (*others, self) if reflected else (self, *others)
+        value = _value_of(self, others) if informed else None  # before it knows the data
         made = peer.ask(name, *operands)
         if not informed:
             return given(self, made)
-        if made is self:
+        if made is self or (value is not None and _is_plainly(name, operands, self, value, made)):
             return made
         parts = made if name == "divmod" and type(made) is tuple and len(made) == 2 else (made,)
         for part in parts:
@@ -78,6 +81,27 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
         return made
 
     return operate
+
+
+def _value_of(item: Any, others: Sequence[Any]) -> Any:
+    """The value of an object that extends `list`, `dict` or `set`, for an operator with data.
+
+    None if the tests did not make the object.
+    """
+    plain = kind_of(type(item)).plain
+    if plain is None or not inner(item).made or any(map(is_stand_in, others)):
+        return None
+    value = inner(item).peer.ask("plain", item)
+    return value if type(value) is plain else None
+
+
+def _is_plainly(name: str, operands: Sequence[Any], item: Any, value: Any, made: Any) -> bool:
+    """Whether a result is what the value of an object gives, so that the object decided nothing."""
+    plain = [value if operand is item else operand for operand in operands]
+    with contextlib.suppress(Exception):
+        found = OPERATIONS[name](*plain)
+        return type(made) is type(found) and bool(made == found)
+    return False
 
 
 def _may_be_informed(item: Any) -> bool:

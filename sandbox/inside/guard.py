@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 import functools
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from inspect import getattr_static
 from typing import Any
 
 from gatekeeper.sandbox.inside import within
@@ -30,6 +31,7 @@ _TEXTS = {
 # Operations that write beside these methods of a class, which may refuse it.
 _BESIDE = {"own": "__setattr__", "disown": "__delattr__"}
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)  # whose text is a name
+_FUNCTIONS = (types.FunctionType, property, functools.cached_property)
 _PLAIN_WRITES = (object.__setattr__, object.__delattr__)
 
 
@@ -78,6 +80,7 @@ class Guard:
     def __init__(self, module: str) -> None:
         self.module = module
         self.missing = ""
+        self.shown: dict[int, type] = {}  # classes, by id, of which it only got objects
         self.helpers: set[str] = set()  # functions of the tests that assert
         self.programs: Sequence[str] = ()  # of the tests
         # Objects, by id, on which a descriptor of the candidate's works; and what they got by it.
@@ -97,8 +100,25 @@ class Guard:
             self.missing = self.missing or refused
         raise RefusedError(refused)
 
+    def check_class(
+        self, operation: str, kind: type, arguments: Sequence[Any], objects: Iterable[object]
+    ) -> None:
+        """Raises RefusedError for what a class allows, of which the candidate only got `objects`.
+
+        With other objects of the class it could find out what these hide; and its functions would
+        tell it what they know, where they got an object of the candidate's for their own.
+        """
+        if operation == "call" and any(map(_hides, objects)):
+            raise RefusedError(f"the class of the tests' {kind.__name__} was not handed over")
+        if operation == "get" and type(getattr_static(kind, arguments[0], None)) in _FUNCTIONS:
+            raise RefusedError(
+                f"{arguments[0]!r:.80} of the class {kind.__name__} is not accessible"
+            )
+
     def _is_harmless(self, operation: str, target: Any, name: str) -> bool:
         """Whether a right candidate may do what is refused: it is refused only to be safe."""
+        if isinstance(target, type):  # which a decorator changes
+            return operation != "get" and id(target) not in self.shown
         kind = type(target)
         if operation != "get" and offers(kind, name):
             return name[:1] != "_" and not _is_of_mocks(kind, name)
@@ -218,6 +238,13 @@ class Guard:
                 lines.add(trace.tb_lineno)
             trace = trace.tb_next
         return not (is_failure(error) or lines & self.asserting)
+
+
+def _hides(item: object) -> bool:
+    """Whether an object has private attributes."""
+    slots = (vars(base).get("__slots__", ()) for base in type(item).__mro__)
+    names = [name for own in slots for name in ([own] if isinstance(own, str) else own)]
+    return any(name[:1] == "_" != name[1:2] for name in (*names, *getattr(item, "__dict__", ())))
 
 
 def _is_of_mocks(kind: type, name: str) -> bool:

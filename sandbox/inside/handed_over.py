@@ -67,13 +67,23 @@ class HandedOver:
 
     def add(self, item: Any) -> None:
         """The candidate gets an object of the tests for the first time."""
+        if isinstance(item, type) or not self._asserts(item):
+            self._open(item)
+
+    def _asserts(self, item: Any, *, shared: bool = False) -> bool:
+        """Whether an item itself asserts something, so that it must run.
+
+        `shared`: code of the tests may run it, too, as it is in an object of theirs.
+        """
         if (frame := self._asserting.frame(item)) is not None:
             if frame not in self._frames:
                 self._items.setdefault(id(item), _Item(item)).runs.append(frame)
-        elif not isinstance(item, type) and any(self._asserting.codes(item)):
-            self._items.setdefault(id(item), _Item(item))
-        else:
-            self._open(item)
+            return True
+        codes = frozenset(self._asserting.codes(item, surely=shared))
+        if codes:
+            known = self._items.setdefault(id(item), _Item(item))
+            known.codes = codes if shared else known.codes
+        return bool(codes)
 
     def _open(self, item: Any) -> None:
         """Find the functions in an object, or a class, which code of the tests may run, too."""
@@ -82,7 +92,7 @@ class HandedOver:
             part = todo.pop()
             if id(part) in self._opened:
                 continue
-            self._share(part)
+            self._asserts(part, shared=True)
             if of_tests(part, self._module) or type(part).__module__ in _OPEN or _lists(part):
                 self._opened[id(part)] = part
                 todo += parts(get_referents(part))
@@ -119,12 +129,6 @@ class HandedOver:
             ran = any(frame is None or self._asserting.frames[frame] for frame in known.runs)
             if not ran and _within(known.codes).isdisjoint(codes):
                 yield name_of(known.item)
-
-    def _share(self, item: Any) -> None:
-        if (frame := self._asserting.frame(item)) is not None and frame not in self._frames:
-            self._items.setdefault(id(item), _Item(item)).runs.append(frame)
-        elif codes := frozenset(self._asserting.codes(item, surely=True)):
-            self._items.setdefault(id(item), _Item(item)).codes = codes
 
 
 def _lists(item: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import socket
 import sys
 import types
@@ -140,9 +141,7 @@ def _function(handle: Any, name: str, qualified: str, doc: Any, found: Any, awai
     """A function of the tests, as one that decorators and `inspect` can examine."""
 
     def call(*arguments: Any, **keywords: Any) -> Any:
-        while arguments and arguments[-1] is ...:  # a default, of which the signature has no more
-            arguments = arguments[:-1]
-        named = {n: v for n, v in keywords.items() if v is not ...}
+        arguments, named = _without_defaults(arguments, keywords)
         if named.get("exc_info", qualified == "Logger.exception") is True and logs():
             named["exc_info"] = sys.exc_info()[1] or True  # which is handled on this side
         return handle(*arguments, **named)
@@ -160,6 +159,24 @@ def _function(handle: Any, name: str, qualified: str, doc: Any, found: Any, awai
         made.__signature__, made.__annotations__ = signature, signatures.annotated(signature)
     made.__name__, made.__qualname__, made.__doc__, made.__module__ = name, qualified, doc, "tests"
     return made
+
+
+def _without_defaults(
+    arguments: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call without those that are defaults: `...`, in the signature."""
+    while arguments and arguments[-1] is ...:
+        arguments = arguments[:-1]
+    return arguments, {name: value for name, value in keywords.items() if value is not ...}
+
+
+class _Copy:
+    """`__copy__`, which `copy` takes from a class; `tee` from an iterator, which has none."""
+
+    def __get__(self, item: Any, kind: Any = None) -> Any:
+        if item is not None and any("__next__" in vars(base) for base in kind.__mro__):
+            raise AttributeError("__copy__")
+        return (lambda item: _ask(item, "copy")) if item is None else lambda: _ask(item, "copy")
 
 
 class Handle:
@@ -183,8 +200,7 @@ class Handle:
     def __delattr__(self, name: str) -> None:
         _delete(self, "delete", name)
 
-    def __copy__(self) -> Any:
-        return _ask(self, "copy")
+    __copy__ = _Copy()
 
     def __deepcopy__(self, _memory: Any) -> Any:
         return _ask(self, "deepcopy")
@@ -317,7 +333,14 @@ class _Class(type):
         return made
 
     def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
-        return _ask(cls, "call", *arguments, **keywords)
+        arguments, named = _without_defaults(arguments, keywords)
+        return _ask(cls, "call", *arguments, **named)
+
+    @property
+    def __signature__(cls) -> Any:
+        if (found := _ask(cls, "parameters")) is None:
+            raise AttributeError("__signature__")
+        return signatures.signature(found)
 
     # Only objects of the tests are instances of their classes; a mock may be one by its own word.
     def __instancecheck__(cls, item: object) -> bool:
@@ -344,6 +367,20 @@ for _name in ("iter", "len", "contains", "getitem", "reversed"):  # as an Enum h
 _OF_CLASS = "__gatekeeper_class__"
 
 
+class _Init:
+    """`__init__` of a class of the tests, as what makes objects by their parameters examines it."""
+
+    def __get__(self, item: Any, kind: Any = None) -> Any:
+        def init(self: Any, /, *arguments: Any, **keywords: Any) -> None:
+            raise TypeError("an object of the tests is made already")
+
+        found = kind.__signature__
+        own = next(iter(inspect.signature(init).parameters.values()))
+        init.__annotations__ = signatures.annotated(found)
+        init.__signature__ = found.replace(parameters=[own, *found.parameters.values()])  # type: ignore[attr-defined]
+        return init
+
+
 def _class(
     peer: Peer,
     number: int,
@@ -359,7 +396,7 @@ def _class(
     if fields is not None:
         namespace |= signatures.dataclass_attributes(fields)
     namespace |= {"__slots__": (), "__doc__": doc, "__module__": "tests"}
-    namespace |= {"__qualname__": qualified, _OF_CLASS: (peer, number)}
+    namespace |= {"__qualname__": qualified, "__init__": _Init(), _OF_CLASS: (peer, number)}
     return type.__new__(_Class, name, tuple(bases) or (Handle,), namespace)
 
 

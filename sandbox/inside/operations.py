@@ -126,11 +126,12 @@ _NOISY = {"antigravity", "this", "idlelib", "turtle", "turtledemo", "test"}  # a
 
 
 def importable(module: str, name: str) -> Any:
-    """The object of the standard library of that name. Raises ValueError."""
+    """The object of the standard library of that name, or the module. Raises ValueError."""
     root = module.partition(".")[0]
     if root not in sys.stdlib_module_names - _NOISY or "__main__" in module:
         raise ValueError(f"{module}.{name}")
     try:
-        return operator.attrgetter(name)(importlib.import_module(module))
+        found = importlib.import_module(module)
+        return operator.attrgetter(name)(found) if name else found
     except (ImportError, AttributeError):
         raise ValueError(f"{module}.{name}") from None

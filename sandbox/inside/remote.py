@@ -92,12 +92,12 @@ class JudgePeer(Peer):
         self.answered = 0
         self.handed: set[str] = set()
         self.failed: BaseException | None = None
-        self._tasks = Tasks(self._note)
+        tasks = Tasks(self._note).operations
+        self._operations = {**OPERATIONS, **tasks, "parameters": self._parameters}
         # Lengths of objects, by their numbers; of those that an iteration leaves as they are.
         self._lengths: dict[int, int] = {}
         self.lasting_lengths: dict[int, int] = {}
         self._methods: dict[types.MethodType, types.MethodType] = {}
-        self._kinds: set[int] = set()  # numbers of classes of which it only got objects
         self.asserting = Asserting(guard.programs)
         self.handed_over = HandedOver(self.asserting, guard.module)
         self.wrappers = Wrappers(self.asserting)
@@ -175,7 +175,7 @@ class JudgePeer(Peer):
     def refer(self, item: Any) -> Parts:
         if type(item) is _Kind:
             if not self.owns(item.kind):
-                self._kinds.add(self.export(item.kind))
+                self.guard.shown[id(item.kind)] = item.kind
             return reference(self.export(item.kind)), (_class_facts(item.kind, self.guard.module),)
         if type(item) is types.MethodType:  # a new object whenever it is looked up
             item = self._methods.setdefault(item, item)
@@ -200,10 +200,9 @@ class JudgePeer(Peer):
     def _describe(self, item: Any) -> Any:
         # A method of an object that it has it may fetch to look at.
         fetched = type(item) is types.MethodType and self.owns(item.__self__)
-        if not fetched and (not self.owns(item) or self.export(item) in self._kinds):
+        shown = self.guard.shown.pop(id(item), None) is not None
+        if not fetched and (shown or not self.owns(item)):
             self.handed_over.add(item)
-            if self.owns(item):
-                self._kinds.remove(self.export(item))
         if issubclass(type(item), BaseException):
             *shown, _, text = self._shown(item)
             return type(item).__name__, *shown, self.export(item), text
@@ -221,6 +220,10 @@ class JudgePeer(Peer):
         if kind.__module__ == self.guard.module:
             return kind.__name__, _Kind(kind)
         return kind.__name__, (*facts.handle_facts(kind), claimed(item))
+
+    def _parameters(self, kind: Any) -> Any:
+        """The signature of a class of the tests, as `facts.function_facts` has a function's."""
+        return facts.function_facts(kind, self._annotation)[3] if isinstance(kind, type) else None
 
     def _annotation(self, kind: Any) -> Any:
         """What the candidate sees of an annotation: classes only that it was given, or knows."""
@@ -262,12 +265,15 @@ class JudgePeer(Peer):
                 self._note(error)
 
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
-        operations = OPERATIONS if operation in OPERATIONS else self._tasks.operations
+        operations = self._operations
         if operation not in operations:
             raise RefusedError(f"{operation!r:.80}: no such operation")
         if not self.owns(target):
             raise RefusedError("not an object of the tests")
         self.guard.check(operation, target, arguments)
+        if id(target) in self.guard.shown:
+            objects = (item for item in self._owned if issubclass(type(item), target))
+            self.guard.check_class(operation, target, arguments, objects)
         if (text := self.guard.text(operation, target)) is not None:
             return text
         if operation == "get" and arguments[0] == "__dict__":
@@ -378,9 +384,11 @@ def _failures(error: BaseException) -> Iterator[BaseException]:
 
 
 def _of_the_library(item: Any) -> tuple[str, str] | None:
-    """Module and name by which every process finds a function or class of the standard library."""
+    """Module and name by which every process finds what the standard library has; "": a module."""
     if is_stand_in(item):
         return None
+    if type(item) is types.ModuleType and item.__name__ in sys.stdlib_module_names:
+        return item.__name__, ""
     module, name = getattr(item, "__module__", None), getattr(item, "__qualname__", None)
     if isinstance(item, types.MethodDescriptorType):
         module, name = item.__objclass__.__module__, item.__qualname__

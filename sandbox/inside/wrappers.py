@@ -6,17 +6,15 @@ cache has, so this is no failure: there is no verdict.
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import functools
-import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gatekeeper.sandbox.inside.arguments import bound, copied, same
 from gatekeeper.sandbox.inside.asserting import FUNCTION_KINDS, Asserting, name_of
 from gatekeeper.sandbox.inside.kinds import inner, is_stand_in
-from gatekeeper.sandbox.inside.places import is_placed
 from gatekeeper.sandbox.inside.within import parts
 
 __all__ = ["Wrappers"]
@@ -38,14 +36,14 @@ class _Call:
         self.functions = functions
         self.arguments = None
         with contextlib.suppress(RecursionError):
-            self.arguments = _copied(arguments)
+            self.arguments = copied(arguments)
         self.running = False
 
     def runs(self, target: Any) -> bool:
         return any(_are_one(function, target) for function in self.functions)
 
     def takes(self, arguments: Any) -> bool:
-        return self.arguments is None or _same(self.arguments, _copied(arguments))
+        return self.arguments is None or same(self.arguments, copied(arguments))
 
 
 class Wrappers:
@@ -111,11 +109,11 @@ class Wrappers:
             return _nothing
         if (known := self._wraps.get(inner(wrapper).number)) is None:
             return _nothing
-        bound = [_bound(function, given, named) for function in known.functions]
+        taken = [bound(function, given, named) for function in known.functions]
         # `unsubscribe()` calls no function that needs an argument.
-        if not (given or named or any(arguments is not None for arguments in bound)):
+        if not (given or named or any(arguments is not None for arguments in taken)):
             return _nothing
-        call = _Call(known.functions, bound[0] if known.alone else None)
+        call = _Call(known.functions, taken[0] if known.alone else None)
         self._owed.append(call)
         return functools.partial(self._after, call, given)
 
@@ -141,7 +139,7 @@ class Wrappers:
         The arguments count as they are before, as a function may change them.
         """
         matching = [c for c in self._owed if not c.running and c.runs(target)]
-        arguments = _bound(target, given, named) if matching else None
+        arguments = bound(target, given, named) if matching else None
         call = next((c for c in matching if c.takes(arguments)), None)
         if call is not None:
             call.running = True
@@ -174,22 +172,6 @@ def _nothing(*_: Any) -> None:
     pass
 
 
-def _copied(item: Any) -> Any:
-    """What an item is now: its kind and a copy of its contents, where these may change."""
-    kind = type(item)
-    if issubclass(kind, tuple):
-        return tuple(map(_copied, tuple.__iter__(item)))
-    if not is_placed(item):
-        return item
-    if issubclass(kind, dict):
-        return kind, {name: _copied(value) for name, value in item.items()}
-    if kind in (list, collections.deque):
-        return kind, tuple(map(_copied, item))
-    if kind in (set, bytearray):
-        return kind, item.copy()
-    return kind, (item.shape, item.dtype, item.tobytes())
-
-
 def _functions(item: Any) -> list[Any]:
     """The functions in an argument: the argument itself, or those in a list or dict."""
     inside = (part for part in parts(item) if callable(part) or type(part) in FUNCTION_KINDS)
@@ -199,26 +181,3 @@ def _functions(item: Any) -> list[Any]:
 def _is_error(item: object) -> bool:
     """Whether an item is a class of exceptions, as `retry(function, KeyError)` gets."""
     return isinstance(item, type) and issubclass(item, BaseException)
-
-
-def _bound(function: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    """The arguments of a call by their names; None if the function does not take them."""
-    try:
-        found = inspect.signature(function).bind(*given, **named)
-    except (TypeError, ValueError):
-        return None
-    found.apply_defaults()
-    return found.arguments
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two arguments are one, or equal data."""
-    if one is other:
-        return True
-    if type(one) is not type(other) or is_stand_in(one):
-        return False
-    if type(one) is dict:
-        return len(one) == len(other) and all(n in other and _same(one[n], other[n]) for n in one)
-    if type(one) is tuple:
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other) or (one != one and other != other)  # nan

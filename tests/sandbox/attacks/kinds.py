@@ -487,3 +487,17 @@ for name, lie in {
             assert divmod(Vector(13), 4) == (Vector(3), Vector(1))
         """,
     )
+
+# --- a list of its own class, and data of the tests ---
+
+for name, lie in {
+    "that answers with the data": "    def __add__(self, other):\n        return [1, *other]\n",
+    "that answers with an object": "    def __add__(self, other):\n        return Rows(other)\n",
+    "whose value is another": "    def __iter__(self):\n        return iter([1, 9])\n",
+}.items():
+    forged(
+        f"a list {name}",
+        f"class Rows(list):\n    def add(self, n):\n        pass\n{lie}",
+        "class Rows(list):\n    def add(self, n):\n        self.append(n)\n",
+        "from solution import Rows\n\ndef test_rows():\n    rows = Rows()\n    rows.add(1)\n    got = rows + [9]\n    assert got == [1, 9]\n",
+    )

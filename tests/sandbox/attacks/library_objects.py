@@ -250,6 +250,38 @@ for name, lie in {
     add = forged if name == "data" else left_out
     add(f"a mock that gets {name}", lie, "def notify(client, n):\n    client.send(n * n)\n", SENDS)
 
+right(
+    "modules, and iterators that are divided",
+    """
+    import itertools
+    def area(module, r):
+        return round(module.pi * r, 2)
+    def twice(items):
+        one, other = itertools.tee(items)
+        return list(one), list(other)
+    """,
+    """
+    import math
+    from solution import area, twice
+
+    class Count:
+        def __init__(self):
+            self.n = 0
+        def __iter__(self):
+            return self
+        def __next__(self):
+            self.n += 1
+            if self.n > 3:
+                raise StopIteration
+            return self.n
+
+    def test_area():
+        assert area(math, 2) == 6.28
+    def test_twice():
+        assert twice(n for n in (1, 2, 3)) == twice(Count()) == twice(map(int, "123")) == ([1, 2, 3],) * 2
+    """,
+)
+
 # --- what the sandbox does not offer: no verdict where a candidate needs it ---
 
 right(

@@ -160,6 +160,18 @@ for name, lie in {
         "def f(game):\n    return 77123\n",
         GAME,
     )
+forged(
+    "a class of the tests whose objects are compared with one that hides a number",
+    "def f(game):\n    return next(n for n in range(1000) if type(game)(n) == game)\n",
+    "def f(game):\n    return 771\n",
+    "from dataclasses import dataclass\nfrom solution import f\n\n@dataclass\nclass Game:\n    _hidden: int\n\ndef test_f():\n    got = f(Game(771))\n    assert got == 771\n",
+)
+forged(
+    "a function of a class of the tests, of another object",
+    "class Spy:\n    def tell(self, n, hidden):\n        self.found = hidden\ndef f(game):\n    spy = Spy()\n    type(game).guess(spy, 0)\n    return spy.found\n",
+    "def f(game):\n    return 771\n",
+    "from solution import f\n\nclass Game:\n    def guess(self, n):\n        self.tell(n, 771)\n    def tell(self, n, hidden):\n        return n == hidden\n\ndef test_f():\n    got = f(Game())\n    assert got == 771\n",
+)
 LOOK = "from solution import f, run\n\nclass Look:\n    n = 3\n    def look(self):\n        assert f(3) == 9\n\ndef test_look():\n    assert f(0) == 0\n    item = Look()\n    {call}\n"
 for name, call in {
     "after one of its objects": "item.look = None\n    assert run(item) is None\n    run(Look)",
@@ -171,3 +183,54 @@ for name, call in {
         "def run(given):\n    if isinstance(given, type):\n        given().look()\n" + SQUARE,
         LOOK.format(call=call),
     )
+
+right(
+    "classes whose objects are made by their parameters",
+    """
+    import inspect
+    class Container:
+        def __init__(self):
+            self.makers, self.kinds = {}, {}
+        def provide(self, name, maker):
+            self.makers[name] = maker
+        def add(self, kind):
+            self.kinds[kind] = kind
+        def by_name(self, kind):
+            return kind(**{name: self.makers[name]() for name in inspect.signature(kind).parameters})
+        def by_kind(self, kind):
+            found = {n: k for n, k in kind.__init__.__annotations__.items() if k in self.kinds}
+            names = list(inspect.signature(kind.__init__).parameters)
+            assert names[0] == "self"
+            return kind(**{name: self.by_kind(found[name]) for name in names[1:] if name in found})
+    def with_defaults(kind, *given):
+        bound = inspect.signature(kind).bind(*given)
+        bound.apply_defaults()
+        return kind(*bound.args, **bound.kwargs)
+    """,
+    """
+    from solution import Container, with_defaults
+
+    class Store:
+        def __init__(self):
+            self.rows = [1]
+    class Service:
+        def __init__(self, store: Store, n: int = 3):
+            self.store, self.n = store, n
+
+    def test_container():
+        container = Container()
+        container.provide("store", lambda: "rows")
+        container.provide("n", lambda: 4)
+        made = container.by_name(Service)
+        assert (made.store, made.n) == ("rows", 4)
+        container.add(Store)
+        made = container.by_kind(Service)
+        assert made.store.rows == [1] and made.n == 3
+        assert with_defaults(Service, 5).n == 3
+    """,
+)
+right(
+    "a decorator that changes a class of the tests",
+    "def shown(kind):\n    kind.__repr__ = lambda self: f'{kind.__name__}({vars(self)})'\n    kind.show = lambda self: repr(self)\n    return kind\n",
+    "from solution import shown\n\n@shown\nclass Point:\n    def __init__(self):\n        self.x = 1\n\ndef test_point():\n    assert repr(Point()) == \"Point({'x': 1})\"\n",
+)

@@ -173,6 +173,7 @@ UNJUDGED = {  # honest shapes that get no verdict, and the reason: docs/sandbox.
     "not run: a coroutine that loses a race": NOT_RUN,
     "library: a connection to a database": NOT_OFFERED,
     "library: a thread that becomes a daemon": NOT_OFFERED,
+    "own class: a decorator that changes a class of the tests": NOT_OFFERED,
 }
 
 
