@@ -39,6 +39,7 @@ _MODULES = (
     "surroundings",
     "signatures",
     "handles",
+    "candidate_peer",
     "kinds",
     "within",
     "offered",

@@ -43,8 +43,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside import collect, counting
+from gatekeeper.sandbox.inside.candidate_peer import CandidatePeer
 from gatekeeper.sandbox.inside.codec import encode
-from gatekeeper.sandbox.inside.handles import CandidatePeer
 from gatekeeper.sandbox.inside.judge import describe, judge
 from gatekeeper.sandbox.inside.nodes import walk
 from gatekeeper.sandbox.inside.remote import JudgePeer

@@ -168,7 +168,7 @@ def again(number: int, place: int) -> bytes:
 
 def _whole(value: object, other: Callable[[Any], Parts]) -> bytes:
     tag, parts = other(value)
-    return tag + b"".join(map(encode, parts))
+    return tag + b"".join(encode(part, other=other) for part in parts)
 
 
 def _too_large() -> Parts:

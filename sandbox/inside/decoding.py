@@ -13,6 +13,7 @@ from gatekeeper.sandbox.inside.codec import PLACED, Opaque
 from gatekeeper.sandbox.inside.loans import Loans
 from gatekeeper.sandbox.inside.places import Places, is_placed
 from gatekeeper.sandbox.inside.wire import (
+    DESCRIPTION,
     MAX_COMPARED,
     MAX_DEPTH,
     MAX_HASHED,
@@ -117,8 +118,8 @@ class _Reader:
         return self._data[start:end]
 
     def item(self, depth: int) -> Any:
-        # This bounds the recursion, and hashing; the 4 are for the description of a handle.
-        if depth > MAX_DEPTH + 4:
+        # This bounds the recursion, and hashing.
+        if depth > MAX_DEPTH + DESCRIPTION:
             raise MalformedError("the value is too deep")
         at = self._at
         tag = self._data[at : at + 1]

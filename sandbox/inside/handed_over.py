@@ -111,8 +111,6 @@ class HandedOver:
         known = self._items.get(id(target))
         if known is None and type(target) is not types.MethodType:
             return
-        if known is not None and None in known.runs:  # another run has ended: that is enough
-            return
         frame = self._asserting.frame(made)
         self._frames.add(frame)
         if known is not None:

@@ -1,4 +1,4 @@
-"""The candidate's side of the connection: its own objects, and handles of the tests' objects.
+"""Handles of the tests' objects, in the candidate's process.
 
 A handle behaves as the object would: each operation on it is requested from the tests' process,
 whose `Guard` decides. A candidate may change its own handles: the tests do not rely on this side.
@@ -6,16 +6,13 @@ whose `Guard` decides. A candidate may change its own handles: the tests do not 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-import socket
 import sys
-import types
 from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping
 from typing import Any
 
-from gatekeeper.sandbox.inside import facts, signatures, surroundings
+from gatekeeper.sandbox.inside import signatures
 from gatekeeper.sandbox.inside.operations import (
     BINARY,
     BITWISE,
@@ -26,107 +23,23 @@ from gatekeeper.sandbox.inside.operations import (
     is_private,
 )
 from gatekeeper.sandbox.inside.peer import Peer
-from gatekeeper.sandbox.inside.references import LIMIT, original
-from gatekeeper.sandbox.inside.tasks import Tasks, Waiting, as_coroutine
-from gatekeeper.sandbox.inside.wire import Parts
+from gatekeeper.sandbox.inside.tasks import Waiting
 
-__all__ = ["CandidatePeer", "Handle"]
-
-
-class CandidatePeer(Peer):
-    """The candidate's end of the connection.
-
-    Parameters
-    ----------
-    connection
-        The stream to the tests' process.
-    more
-        Operations that only this side has, by name.
-    """
-
-    PARITY = 1
-
-    def __init__(
-        self, connection: socket.socket, *, more: Mapping[str, Callable[..., Any]] | None = None
-    ) -> None:
-        super().__init__(connection)
-        self._operations = {**facts.OPERATIONS, **Tasks().operations, **(more or {})}
-        self._functions: dict[int, int] = {}  # numbers of functions of the tests, by id
-        self._described: dict[int, None] = {}  # numbers of the classes that the tests know
-        self.private: dict[int, dict[str, Any]] = {}  # attributes, by the numbers of their objects
-
-    def _stand_in(self, number: int, description: Any) -> Any:
-        name, about, *more = description
-        if more:
-            return self._error(about, *more)
-        if isinstance(about, _Class):
-            return about.handle(self, number)
-        if name == "class":
-            return _class(self, number, *about)
-        if name in ("function", "method"):
-            made = _function(_FUNCTION(self, number), *about)
-            self._functions[id(made)] = number
-            return made
-        if type(about) is list:
-            return self.exception_class([tuple(c) for c in about])
-        handle = _handle_kind(name, *about)(self, number)
-        return as_coroutine(handle) if name == "coroutine" else handle
-
-    def _original(self, number: int) -> Any:
-        return Handle(self, number)
-
-    def _number_of(self, item: Any) -> int | None:
-        if isinstance(item, BaseException):
-            item = original(item)
-        if type(item) is types.FunctionType:
-            return self._functions.get(id(item))
-        return _inner(item)[1] if isinstance(item, (Handle, _Class)) else None
-
-    def _describe(self, item: Any) -> Any:
-        if isinstance(item, type):
-            if issubclass(item, BaseException):
-                return "exception", self.exception_chain(item)
-            number = self.export(item)
-            if number in self._described:
-                return ("known",)
-            self._described[number] = None
-            return facts.class_facts(item)
-        if isinstance(item, BaseException):
-            return "error", *self._error_parts(item)
-        return facts.object_facts(item)
-
-    def _encode(
-        self, item: object, limit: int = LIMIT, *, sent: bool = False, **more: Any
-    ) -> bytes:
-        with self._lock:
-            known, kept = len(self._described), False
-            try:
-                written = super()._encode(item, limit, sent=sent, **more)
-                kept = sent
-            finally:
-                # The tests do not know the classes of what was only compared, or was too large.
-                while not kept and len(self._described) > known:
-                    self._described.popitem()
-            return written
-
-    def _instance(self, item: Any) -> Parts | None:
-        if type(item) is _Attributes or facts.standard(type(item)) or facts.exact(item) is None:
-            return None
-        return self.refer(item)
-
-    def _shared(self, module: str, name: str) -> Any:
-        return importable(module, name)
-
-    def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
-        return self._operations[operation](target, *arguments, **keywords)
-
-    def _surrounded(self, around: Any) -> contextlib.AbstractContextManager[list[Any]]:
-        return surroundings.applied(around) if around else super()._surrounded(around)
+__all__ = [
+    "FUNCTION",
+    "Attributes",
+    "Handle",
+    "HandleClass",
+    "class_handle",
+    "function_handle",
+    "handle_kind",
+    "inner",
+]
 
 
-def _inner(handle: Any) -> tuple[Any, int]:
+def inner(handle: Any) -> tuple[Any, int]:
     found: tuple[Any, int]
-    if issubclass(type(handle), _Class):
+    if issubclass(type(handle), HandleClass):
         found = type.__getattribute__(handle, "__dict__")[_OF_CLASS]
     else:
         found = object.__getattribute__(handle, "__gatekeeper__")
@@ -134,10 +47,12 @@ def _inner(handle: Any) -> tuple[Any, int]:
 
 
 def _ask(handle: Any, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
-    return _inner(handle)[0].ask(operation, handle, *arguments, **keywords)
+    return inner(handle)[0].ask(operation, handle, *arguments, **keywords)
 
 
-def _function(handle: Any, name: str, qualified: str, doc: Any, found: Any, awaited: bool) -> Any:
+def function_handle(
+    handle: Any, name: str, qualified: str, doc: Any, found: Any, awaited: bool
+) -> Any:
     """A function of the tests, as one that decorators and `inspect` can examine."""
 
     def call(*arguments: Any, **keywords: Any) -> Any:
@@ -192,7 +107,7 @@ class Handle:
         if name in private:
             return private[name]
         found = _ask(self, "get", name)
-        return _Attributes(self, {**found, **private}) if name == "__dict__" else found
+        return Attributes(self, {**found, **private}) if name == "__dict__" else found
 
     def __setattr__(self, name: str, value: Any) -> None:
         _write(self, "set", name, value)
@@ -214,7 +129,7 @@ def _private(handle: Any) -> dict[str, Any]:
 
     So the tests cannot take them for their own, nor the candidate the tests' for its own.
     """
-    peer, number = _inner(handle)
+    peer, number = inner(handle)
     found: dict[str, Any] = peer.private.get(number, {})
     return found
 
@@ -222,7 +137,7 @@ def _private(handle: Any) -> dict[str, Any]:
 def _write(handle: Any, operation: str, name: str, value: Any) -> None:
     _ask(handle, operation, name, value)
     if is_private(name):
-        peer, number = _inner(handle)
+        peer, number = inner(handle)
         peer.private.setdefault(number, {})[name] = value
 
 
@@ -233,7 +148,7 @@ def _delete(handle: Any, operation: str, name: str) -> None:
     _private(handle).pop(name, None)
 
 
-class _Attributes(dict[str, Any]):
+class Attributes(dict[str, Any]):
     """The attributes of an object of the tests, as `vars` shows them; it gets what is added."""
 
     pop, popitem, clear = MutableMapping.pop, MutableMapping.popitem, MutableMapping.clear
@@ -299,7 +214,7 @@ for _name in ("setitem", "delitem", "next", "reversed", "enter", "aiter"):
 
 
 @functools.lru_cache(maxsize=1000)
-def _handle_kind(
+def handle_kind(
     name: str, special: tuple[str, ...], fields: tuple[str, ...] | None, claimed: Any = None
 ) -> type[Handle]:
     """A class of handles for the objects of a class of Python's own; see `facts.handle_facts`.
@@ -317,7 +232,7 @@ def _handle_kind(
     return type(name, (Handle,), {"__slots__": (), **namespace})
 
 
-class _Class(type):
+class HandleClass(type):
     """Stands for a class that the tests define; the handles of its objects are of this class.
 
     So `type(event)` is the class that the tests have handed over, and makes other such objects.
@@ -351,7 +266,7 @@ class _Class(type):
     def __subclasscheck__(cls, item: type) -> bool:
         if type.__subclasscheck__(cls, item):
             return True
-        return isinstance(item, _Class) and _ask(item, "issubclass", cls) is True
+        return isinstance(item, HandleClass) and _ask(item, "issubclass", cls) is True
 
     def __bool__(cls) -> bool:
         return True
@@ -363,7 +278,7 @@ class _Class(type):
 
 
 for _name in ("iter", "len", "contains", "getitem", "reversed"):  # as an Enum has them
-    setattr(_Class, f"__{_name}__", vars(_Special)[f"__{_name}__"])
+    setattr(HandleClass, f"__{_name}__", vars(_Special)[f"__{_name}__"])
 _OF_CLASS = "__gatekeeper_class__"
 
 
@@ -381,7 +296,7 @@ class _Init:
         return init
 
 
-def _class(
+def class_handle(
     peer: Peer,
     number: int,
     name: str,
@@ -397,8 +312,8 @@ def _class(
         namespace |= signatures.dataclass_attributes(fields)
     namespace |= {"__slots__": (), "__doc__": doc, "__module__": "tests"}
     namespace |= {"__qualname__": qualified, "__init__": _Init(), _OF_CLASS: (peer, number)}
-    return type.__new__(_Class, name, tuple(bases) or (Handle,), namespace)
+    return type.__new__(HandleClass, name, tuple(bases) or (Handle,), namespace)
 
 
 _FUTURE = "_asyncio_future_blocking"
-_FUNCTION = _handle_kind("function", ("__call__",), None)
+FUNCTION = handle_kind("function", ("__call__",), None)

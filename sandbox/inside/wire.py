@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 __all__ = [
+    "DESCRIPTION",
     "MAX_BYTES",
     "MAX_COMPARED",
     "MAX_DEPTH",
@@ -25,6 +26,7 @@ __all__ = [
     "head",
 ]
 
+DESCRIPTION = 64  # the depth of the description of an object: of its class, and what that extends
 MAX_DEPTH = 256  # no literal in a test can be as deep: Python's parser does not allow it
 MAX_BYTES = 4 << 20  # of all values together
 MAX_HASHED = 4096  # entries of a value's sets and dicts: colliding keys cost quadratic time

@@ -18,12 +18,14 @@ from typing import Any
 import pytest
 
 from gatekeeper.sandbox.inside import loans
+from gatekeeper.sandbox.inside.candidate_peer import CandidatePeer
 from gatekeeper.sandbox.inside.codec import encode
 from gatekeeper.sandbox.inside.counting import Count
 from gatekeeper.sandbox.inside.decoding import decode
 from gatekeeper.sandbox.inside.facts import handle_facts
 from gatekeeper.sandbox.inside.guard import Guard
-from gatekeeper.sandbox.inside.handles import _FUNCTION, CandidatePeer, Handle, _Class, _inner
+from gatekeeper.sandbox.inside.handles import FUNCTION as HANDLE_OF_FUNCTION
+from gatekeeper.sandbox.inside.handles import Handle, HandleClass, inner
 from gatekeeper.sandbox.inside.judge import judge
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.wire import frame, head
@@ -70,7 +72,7 @@ def test_a_part_of_what_is_too_large_to_share(monkeypatch: pytest.MonkeyPatch) -
 def handle_of(candidate: CandidatePeer, given: Any) -> Any:
     """The handle behind a function of the tests, for questions that the function would not ask."""
     number = candidate._number_of(given) if type(given) is types.FunctionType else None
-    return given if number is None else _FUNCTION(candidate, number)
+    return given if number is None else HANDLE_OF_FUNCTION(candidate, number)
 
 
 def test_what_pytest_raises_is_a_failure() -> None:
@@ -197,7 +199,7 @@ def test_candidates_reach_nothing_else() -> None:
             for operation in ("call", "iter", "next", "enter"):
                 with contextlib.suppress(Exception):
                     todo.append((ask(handle, operation), depth + 1))
-            todo = [(h, d) for h, d in todo if isinstance(h, Handle | _Class) and d < 3]
+            todo = [(h, d) for h, d in todo if isinstance(h, Handle | HandleClass) and d < 3]
             for found, _ in todo:
                 assert (
                     type(found).__name__ not in {kind.__name__ for kind in forbidden}
@@ -208,7 +210,7 @@ def test_candidates_reach_nothing_else() -> None:
 
 def ask(handle: Handle, operation: str, *arguments: Any) -> Any:
     """Any question, as a program that speaks the protocol can put it."""
-    peer = _inner(handle)[0]
+    peer = inner(handle)[0]
     return handle_of(peer, peer.ask(operation, handle, *arguments))
 
 
