@@ -1,4 +1,8 @@
-"""Finds the functions of the tests that assert something, also within what holds them."""
+"""Decides which objects of the tests assert something if they are called, awaited or exhausted.
+
+By their syntax: a function asserts if it has an assertion that may hold, or calls a function of the
+tests that has one. A method, a partial function, a class or a wrapper does if what it holds does.
+"""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class Guard:
             return operation != "get" and id(target) not in self.shown
         kind = type(target)
         if operation != "get" and offers(kind, name):
-            return name[:1] != "_" and not _is_of_mocks(kind, name)
+            return not (name[:1] == "_" or is_namespace(kind) or _is_of_mocks(kind, name))
         known = hasattr(kind, name) or name in getattr(target, "__dict__", ())
         # `futures.as_completed` reads a condition.
         return known and name[:2] != "__" and (is_unknown(kind) or name == "_condition")

@@ -1,7 +1,12 @@
-"""Functions of the tests that assert something, and that the candidate got in any way.
+"""Decides which functions of the tests that assert something the candidate got and left out.
 
-A candidate that never runs one leaves out its assertion. It may have a reason, such as an event
-that did not come, so this is no failure: there is no verdict.
+Without a run of them the tests would pass whatever they assert. The candidate may have a reason,
+such as an event that did not come: so this is no failure, there is no verdict.
+
+- A function, a coroutine or a generator that the candidate gets itself must run.
+- What is in an object of the tests (a task, a thread, a mock, an object of their classes) their own
+  code may run, too: one of its functions is enough, whoever runs it.
+- Each is noted when it is first sent, and looked for at the end, in the code that `Count` saw.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Functions of the tests that assert something, and that the candidate wraps, as a decorator does.
+"""Decides whether what the candidate made of a function that asserts runs it, as a decorator does.
 
-A wrapper that leaves out the function leaves out its assertions. It may have a reason, such as a
-cache has, so this is no failure: there is no verdict.
+What a call returns that got such a function is a wrapper of it. Each call of the wrapper by the
+tests must run the function, with the same arguments where it got nothing else. One that does not
+may have a reason, such as a cache has, so this is no failure: there is no verdict.
 """
 
 from __future__ import annotations

@@ -83,6 +83,16 @@ forged(
     STARTS + SQUARE,
     THREADS.format(call="run(threading.Thread(target=look, args=(3,)))"),
 )
+for name, lie in {
+    "takes as a value": "pool.submit(look, 3).exception()",
+    "waits for": "pool.submit(look, 3).add_done_callback(lambda one: one.cancelled())",
+}.items():
+    forged(
+        f"a failed assertion of a pool, which the candidate {name}",
+        f"def run(pool, look):\n    {lie}\n{ZERO}",
+        f"def run(pool, look):\n    pool.submit(look, 3).result()\n{SQUARE}",
+        THREADS.format(call="with ThreadPoolExecutor(1) as pool:\n        run(pool, look)"),
+    )
 forged(
     "the arguments of a timer",
     "def run(given):\n    return given.args[0]\n",
@@ -240,6 +250,13 @@ right(
         assert user.active is True and user.count == 2 and options.verbose is True
     """,
 )
+for name in ("types.SimpleNamespace", "argparse.Namespace"):
+    forged(
+        f"a function of {name} that is replaced",
+        "def f(given):\n    given.check = lambda: True\n",
+        "def f(given):\n    given.n = 1\n",
+        f"import argparse, types\nfrom solution import f\n\ndef test_f():\n    given = {name}(n=0)\n    given.check = lambda: given.n == 1\n    f(given)\n    assert given.check()\n",
+    )
 SENDS = "from unittest.mock import Mock\nfrom solution import notify\n\ndef test_notify():\n    client = Mock()\n    notify(client, 3)\n    client.send.assert_called_once_with(9)\n    client.drop.assert_not_called()\n"
 for name, lie in {
     "an object that was always called": "class Yes:\n    def __getattr__(self, name):\n        return lambda *a, **k: None\n    def __call__(self, *a):\n        pass\ndef notify(client, n):\n    client.send = Yes()\n",
