@@ -200,8 +200,8 @@ class JudgePeer(Peer):
     def _describe(self, item: Any) -> Any:
         # A method of an object that it has it may fetch to look at.
         fetched = type(item) is types.MethodType and self.owns(item.__self__)
-        shown = self.guard.shown.pop(id(item), None) is not None
-        if not fetched and (shown or not self.owns(item)):
+        first = self.guard.shown.pop(id(item), None) is not None or not self.owns(item)
+        if first and not fetched:
             self.handed_over.add(item)
         if issubclass(type(item), BaseException):
             *shown, _, text = self._shown(item)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import importlib
+import symtable
 from typing import Any
 
 __all__ = ["RECURSION", "usual_names"]
@@ -39,7 +40,6 @@ def usual_names(source: str) -> dict[str, Any]:
 
 def _free(source: str) -> set[str]:
     """Global names that a program uses, and does not bind."""
-    symtable: Any = importlib.import_module("symtable")  # not before the fork: it is slow
     used, bound = set[str](), set[str]()
     tables = [top := symtable.symtable(source, "candidate.py", "exec")]
     while tables:
