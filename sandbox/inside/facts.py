@@ -30,6 +30,7 @@ __all__ = [
     "function_facts",
     "handle_facts",
     "object_facts",
+    "standard",
 ]
 
 # Special methods whose presence decides which operations an object supports.

@@ -299,14 +299,16 @@ class _Init:
 def class_handle(
     peer: Peer,
     number: int,
-    name: str,
-    qualified: str,
-    doc: Any,
+    names: tuple[str, str, str | None],
     bases: list[Any],
     special: tuple[str, ...],
     fields: tuple[str, ...] | None,
 ) -> Any:
-    """The class that stands for one of the tests', which extends `bases` of theirs."""
+    """The class that stands for one of the tests', which extends `bases` of theirs.
+
+    `names` are its name, its qualified name and its documentation.
+    """
+    name, qualified, doc = names
     namespace: dict[str, Any] = {n: vars(_Special)[n] for n in special if n in vars(_Special)}
     if fields is not None:
         namespace |= signatures.dataclass_attributes(fields)

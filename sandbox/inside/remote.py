@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gatekeeper.sandbox.inside import exceptions, facts
@@ -93,7 +93,8 @@ class JudgePeer(Peer):
         self.handed: set[str] = set()
         self.failed: BaseException | None = None
         tasks = Tasks(self._note).operations
-        self._operations = {**OPERATIONS, **tasks, "parameters": self._parameters}
+        parameters = functools.partial(_parameters, annotation=self._annotation)
+        self._operations: dict[str, Any] = {**OPERATIONS, **tasks, "parameters": parameters}
         # Lengths of objects, by their numbers; of those that an iteration leaves as they are.
         self._lengths: dict[int, int] = {}
         self.lasting_lengths: dict[int, int] = {}
@@ -220,10 +221,6 @@ class JudgePeer(Peer):
         if kind.__module__ == self.guard.module:
             return kind.__name__, _Kind(kind)
         return kind.__name__, (*facts.handle_facts(kind), claimed(item))
-
-    def _parameters(self, kind: Any) -> Any:
-        """The signature of a class of the tests, as `facts.function_facts` has a function's."""
-        return facts.function_facts(kind, self._annotation)[3] if isinstance(kind, type) else None
 
     def _annotation(self, kind: Any) -> Any:
         """What the candidate sees of an annotation: classes only that it was given, or knows."""
@@ -370,7 +367,12 @@ def _class_facts(kind: Any, module: str) -> tuple[Any, ...]:
     """The description of a class of the tests, which they define in that module."""
     bases = [_Kind(base) for base in kind.__bases__ if base.__module__ == module]
     names = kind.__name__, kind.__qualname__, kind.__doc__ if type(kind.__doc__) is str else None
-    return "class", (*names, bases, *facts.handle_facts(kind))
+    return "class", (names, bases, *facts.handle_facts(kind))
+
+
+def _parameters(kind: Any, annotation: Callable[[Any], Any]) -> Any:
+    """The signature of a class of the tests, as `facts.function_facts` has a function's."""
+    return facts.function_facts(kind, annotation)[3] if isinstance(kind, type) else None
 
 
 def _failures(error: BaseException) -> Iterator[BaseException]:
