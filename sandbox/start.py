@@ -44,6 +44,7 @@ _MODULES = (
     "within",
     "offered",
     "private",
+    "shown",
     "guard",
     "standins",
     "forwarders",

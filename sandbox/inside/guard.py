@@ -7,7 +7,6 @@ import functools
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from inspect import getattr_static
 from typing import Any
 
 from gatekeeper.sandbox.inside import within
@@ -16,6 +15,7 @@ from gatekeeper.sandbox.inside.library_values import WRITERS
 from gatekeeper.sandbox.inside.offered import is_namespace, is_recorded, is_unknown, offers
 from gatekeeper.sandbox.inside.operations import WRITES, is_private
 from gatekeeper.sandbox.inside.private import only_read
+from gatekeeper.sandbox.inside.shown import Shown
 
 __all__ = ["EXCUSED", "RAISED", "Guard", "RefusedError", "is_failure", "parts"]
 
@@ -31,7 +31,6 @@ _TEXTS = {
 # Operations that write beside these methods of a class, which may refuse it.
 _BESIDE = {"own": "__setattr__", "disown": "__delattr__"}
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)  # whose text is a name
-_FUNCTIONS = (types.FunctionType, property, functools.cached_property)
 _PLAIN_WRITES = (object.__setattr__, object.__delattr__)
 
 
@@ -80,7 +79,7 @@ class Guard:
     def __init__(self, module: str) -> None:
         self.module = module
         self.missing = ""
-        self.shown: dict[int, type] = {}  # classes, by id, of which it only got objects
+        self.shown = Shown()
         self.helpers: set[str] = set()  # functions of the tests that assert
         self.programs: Sequence[str] = ()  # of the tests
         # Objects, by id, on which a descriptor of the candidate's works; and what they got by it.
@@ -100,28 +99,38 @@ class Guard:
             self.missing = self.missing or refused
         raise RefusedError(refused)
 
+    def check_texts(self, operation: str, target: Any, given: Sequence[Any]) -> None:
+        """Raises RefusedError if Python would make a text that the candidate must not see.
+
+        As `"%r" % item` does, or a function of the tests that it gives `str` and an item.
+        """
+        made: list[Any] = []
+        if operation == "rmod" and isinstance(given[0], (str, bytes, bytearray)):
+            made = [target]
+        elif operation == "call" and not within.PLAIN.issuperset(map(type, given)):
+            found = [*within.parts(given)]
+            if any(item is str for item in found):
+                made = [item for item in found if within.inside(item) is None]
+        if not all(self._shows(item, _TEXTS["str"]) for item in made):
+            raise RefusedError("the text of an object of the tests is not accessible")
+
     def check_class(
         self, operation: str, kind: type, arguments: Sequence[Any], objects: Iterable[object]
     ) -> None:
-        """Raises RefusedError for what a class allows, of which the candidate only got `objects`.
-
-        With other objects of the class it could find out what these hide; and its functions would
-        tell it what they know, where they got an object of the candidate's for their own.
-        """
-        if operation == "call" and any(map(_hides, objects)):
+        """Raises RefusedError where a class is used that the tests did not hand over."""
+        if kind in self.shown and not self.shown.allows(operation, kind, arguments, objects):
             raise RefusedError(f"the class of the tests' {kind.__name__} was not handed over")
-        if operation == "get" and type(getattr_static(kind, arguments[0], None)) in _FUNCTIONS:
-            raise RefusedError(
-                f"{arguments[0]!r:.80} of the class {kind.__name__} is not accessible"
-            )
 
     def _is_harmless(self, operation: str, target: Any, name: str) -> bool:
         """Whether a right candidate may do what is refused: it is refused only to be safe."""
+        if isinstance(target, BaseException):  # which any function of the tests may raise
+            return False
         if isinstance(target, type):  # which a decorator changes
-            return operation != "get" and id(target) not in self.shown
+            own = target.__module__ == self.module and not issubclass(target, BaseException)
+            return operation != "get" and own and target not in self.shown
         kind = type(target)
-        if operation != "get" and offers(kind, name):
-            return not (name[:1] == "_" or is_namespace(kind) or _is_of_mocks(kind, name))
+        if operation != "get" and offers(kind, name):  # `thread.daemon = True`
+            return isinstance(getattr(kind, name, None), property) and not _is_of_mocks(kind, name)
         known = hasattr(kind, name) or name in getattr(target, "__dict__", ())
         # `futures.as_completed` reads a condition.
         return known and name[:2] != "__" and (is_unknown(kind) or name == "_condition")
@@ -160,7 +169,9 @@ class Guard:
         if is_stand_in(item) or kind in WRITERS or isinstance(item, _NAMED):
             return {}
         if isinstance(item, BaseException):
-            return None if is_failure(item) else {}  # which may show what was expected
+            return (
+                None if is_failure(item) else {"args": item.args}
+            )  # one may show what was expected
         defined = ((base, n) for n in names for base in kind.__mro__[:-1] if n in vars(base))
         base, name = next(defined, (object, "__repr__"))
         code = getattr(vars(base)[name], "__code__", None)
@@ -238,13 +249,6 @@ class Guard:
                 lines.add(trace.tb_lineno)
             trace = trace.tb_next
         return not (is_failure(error) or lines & self.asserting)
-
-
-def _hides(item: object) -> bool:
-    """Whether an object has private attributes."""
-    slots = (vars(base).get("__slots__", ()) for base in type(item).__mro__)
-    names = [name for own in slots for name in ([own] if isinstance(own, str) else own)]
-    return any(name[:1] == "_" != name[1:2] for name in (*names, *getattr(item, "__dict__", ())))
 
 
 def _is_of_mocks(kind: type, name: str) -> bool:

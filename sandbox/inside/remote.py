@@ -176,13 +176,18 @@ class JudgePeer(Peer):
     def refer(self, item: Any) -> Parts:
         if type(item) is _Kind:
             if not self.owns(item.kind):
-                self.guard.shown[id(item.kind)] = item.kind
+                self.guard.shown.add(item.kind)
             return reference(self.export(item.kind)), (_class_facts(item.kind, self.guard.module),)
         if type(item) is types.MethodType:  # a new object whenever it is looked up
             item = self._methods.setdefault(item, item)
         if found := _of_the_library(item):
             return reference(0), (found,)
         return super().refer(item)
+
+    def meant(self, number: int, description: Any) -> Any:
+        found = super().meant(number, description)
+        self.guard.shown.use(found)
+        return found
 
     def _number_of(self, item: Any) -> int | None:
         if issubclass(type(item), BaseException):
@@ -201,7 +206,7 @@ class JudgePeer(Peer):
     def _describe(self, item: Any) -> Any:
         # A method of an object that it has it may fetch to look at.
         fetched = type(item) is types.MethodType and self.owns(item.__self__)
-        first = self.guard.shown.pop(id(item), None) is not None or not self.owns(item)
+        first = self.guard.shown.hand_over(item) or not self.owns(item)
         if first and not fetched:
             self.handed_over.add(item)
         if issubclass(type(item), BaseException):
@@ -268,7 +273,8 @@ class JudgePeer(Peer):
         if not self.owns(target):
             raise RefusedError("not an object of the tests")
         self.guard.check(operation, target, arguments)
-        if id(target) in self.guard.shown:
+        self.guard.check_texts(operation, target, (*arguments, *keywords.values()))
+        if target in self.guard.shown:
             objects = (item for item in self._owned if issubclass(type(item), target))
             self.guard.check_class(operation, target, arguments, objects)
         if (text := self.guard.text(operation, target)) is not None:

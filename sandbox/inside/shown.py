@@ -1,0 +1,97 @@
+"""Classes of the tests of which the candidate got only objects: `type(event)`.
+
+With other objects of such a class it could find out what those of the tests hide, and its functions
+would tell it what they know, where they got an object of the candidate's for their own.
+"""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections.abc import Iterable, Iterator, Sequence
+from inspect import getattr_static
+from typing import Any
+
+from gatekeeper.sandbox.inside.operations import is_private
+
+__all__ = ["Shown"]
+
+_BOUND = (classmethod, staticmethod)
+_HOLDERS = ("__func__", "fget", "func", "__wrapped__")  # where a function may be that a class has
+
+
+class Shown:
+    """The classes of the tests that they did not hand over themselves."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[int, type] = {}  # by id
+        self._used: set[int] = set()
+
+    def __contains__(self, item: object) -> bool:
+        return id(item) in self._kinds
+
+    def add(self, kind: type) -> None:
+        self._kinds[id(kind)] = kind
+
+    def use(self, item: object) -> None:
+        """The candidate refers to an item, so it may get it from where it has put it."""
+        if item in self:
+            self._used.add(id(item))
+
+    def hand_over(self, item: object) -> bool:
+        """The tests send an item; whether it was only shown until now."""
+        if item not in self:
+            return False
+        if id(item) not in self._used:
+            del self._kinds[id(item)]
+        return True
+
+    @staticmethod
+    def allows(
+        operation: str, kind: type, arguments: Sequence[Any], objects: Iterable[object]
+    ) -> bool:
+        """Whether the candidate may do that with a class of which it got `objects`."""
+        if operation == "call":
+            return not (any(map(_hides, objects)) or any(map(is_hidden, _uses(kind))))
+        if operation != "get":
+            return True
+        name = arguments[0]
+        found = getattr_static(kind, name, None)
+        if isinstance(kind, enum.EnumMeta) and name in kind.__members__:
+            return True
+        return isinstance(found, _BOUND) or not hasattr(type(found), "__get__")
+
+
+def is_hidden(name: str) -> bool:
+    """Whether an attribute of that name is private; `_value_` is one that Python reserves."""
+    return is_private(name) and name[-1:] != "_"
+
+
+def _hides(item: object) -> bool:
+    """Whether an object has private attributes."""
+    slots = (vars(base).get("__slots__", ()) for base in type(item).__mro__)
+    names = [name for own in slots for name in ([own] if isinstance(own, str) else own)]
+    mangled = any(name[:2] == "__" != name[-2:] for name in names)
+    return mangled or any(map(is_hidden, (*names, *getattr(item, "__dict__", ()))))
+
+
+def _uses(kind: type) -> Iterator[str]:
+    """The attributes that the functions of a class use, and that are no methods of it.
+
+    Its objects may get them later.
+    """
+    members = {n: value for base in reversed(kind.__mro__) for n, value in vars(base).items()}
+    todo = [*members.values()]
+    for item in todo:  # the list grows during the loop
+        if isinstance(item, types.CodeType):
+            yield from (name for name in item.co_names if not _is_method(members.get(name)))
+            todo += item.co_consts
+        elif isinstance(item, types.FunctionType):
+            todo.append(item.__code__)
+        elif type(item).__module__ in ("builtins", "functools"):
+            held = (getattr(item, name, None) for name in _HOLDERS)
+            todo += [one for one in held if one is not None]
+
+
+def _is_method(item: object) -> bool:
+    return callable(item) or hasattr(type(item), "__get__")
