@@ -12,7 +12,13 @@ from typing import Any
 from gatekeeper.sandbox.inside import within
 from gatekeeper.sandbox.inside.kinds import is_stand_in
 from gatekeeper.sandbox.inside.library_values import WRITERS
-from gatekeeper.sandbox.inside.offered import is_namespace, is_recorded, is_unknown, offers
+from gatekeeper.sandbox.inside.offered import (
+    is_mock,
+    is_namespace,
+    is_recorded,
+    is_unknown,
+    offers,
+)
 from gatekeeper.sandbox.inside.operations import WRITES, is_private
 from gatekeeper.sandbox.inside.private import only_read
 from gatekeeper.sandbox.inside.shown import Shown
@@ -79,7 +85,8 @@ class Guard:
     def __init__(self, module: str) -> None:
         self.module = module
         self.missing = ""
-        self.shown = Shown()
+        self.shown = Shown(self.files)
+        self.around: dict[int, Any] = {}  # by id: what replaces `input` and the like, for all
         self.helpers: set[str] = set()  # functions of the tests that assert
         self.programs: Sequence[str] = ()  # of the tests
         # Objects, by id, on which a descriptor of the candidate's works; and what they got by it.
@@ -129,11 +136,14 @@ class Guard:
             own = target.__module__ == self.module and not issubclass(target, BaseException)
             return operation != "get" and own and target not in self.shown
         kind = type(target)
-        if operation != "get" and offers(kind, name):  # `thread.daemon = True`
-            return isinstance(getattr(kind, name, None), property) and not _is_of_mocks(kind, name)
+        if operation != "get" and offers(kind, name):  # `thread.daemon = True`, `user.job = Job()`
+            settable = isinstance(getattr(kind, name, None), property)
+            settable = settable or (is_mock(kind) and name[:1] != "_")
+            return settable and not (_is_of_mocks(kind, name) or id(_root(target)) in self.around)
         known = hasattr(kind, name) or name in getattr(target, "__dict__", ())
-        # `futures.as_completed` reads a condition.
-        return known and name[:2] != "__" and (is_unknown(kind) or name == "_condition")
+        # `futures.as_completed` reads a condition, and a pool's work may be cancelled.
+        unknown = is_unknown(kind) or kind.__module__.startswith("concurrent.")
+        return known and name[:2] != "__" and unknown
 
     def text(self, operation: str, target: Any) -> str | None:
         """What the candidate sees for the text of an object; None if it may see the real one."""
@@ -249,6 +259,13 @@ class Guard:
                 lines.add(trace.tb_lineno)
             trace = trace.tb_next
         return not (is_failure(error) or lines & self.asserting)
+
+
+def _root(item: Any) -> Any:
+    """The mock of which an item is an attribute, or a result; else the item itself."""
+    while (parent := getattr(item, "__dict__", {}).get("_mock_new_parent")) is not None:
+        item = parent
+    return item
 
 
 def _is_of_mocks(kind: type, name: str) -> bool:

@@ -25,9 +25,13 @@ __all__ = ["HandedOver"]
 # Modules of classes whose objects have what the tests give them, as iterators of Python have it.
 _OPEN = frozenset(
     """
-    types unittest.mock collections contextlib queue itertools threading _asyncio asyncio.tasks
+    types unittest.mock collections contextlib queue _queue asyncio.queues itertools threading
+    argparse _asyncio asyncio.tasks
     """.split()  # noqa: SIM905
 )
+
+_TASKS = frozenset({"_asyncio", "asyncio.tasks"})
+_BETWEEN = (types.CellType, types.FrameType, tuple, list)  # a coroutine and what it holds
 
 
 class _Item:
@@ -101,6 +105,9 @@ class HandedOver:
             if of_tests(part, self._module) or type(part).__module__ in _OPEN or _lists(part):
                 self._opened[id(part)] = part
                 todo += parts(get_referents(part))
+            elif isinstance(part, types.CoroutineType) or _calls_back(part):
+                self._opened[id(part)] = part
+                todo += _awaited(part)
 
     def returned(self, item: Any) -> None:
         """Code of the tests gets an item from the candidate, and may run what is in it."""
@@ -109,7 +116,7 @@ class HandedOver:
         for part in parts(item):
             if (known := self._items.get(id(part))) is not None:
                 known.codes = frozenset(self._asserting.codes(part, surely=True))
-                known.runs += () if known.codes else (None,)
+                known.runs += () if known.codes or known.runs else (None,)
 
     def ended(self, target: Any, made: Any) -> None:
         """The candidate has called an object of the tests, which returned."""
@@ -142,6 +149,22 @@ def _lists(item: Any) -> bool:
     kind = type(item)
     shows = kind is types.MappingProxyType or issubclass(kind, Iterator)
     return kind.__module__ == "builtins" and shows and kind is not types.GeneratorType
+
+
+def _calls_back(item: Any) -> bool:
+    """Whether an item is what asyncio calls at the end of a task: `shield` holds that by it."""
+    return type(item) is types.FunctionType and item.__module__ == "asyncio.tasks"
+
+
+def _awaited(item: Any) -> Iterator[Any]:
+    """What a coroutine or such a function holds that is awaited; nothing else that it holds."""
+    todo, seen = get_referents(item), set[int]()
+    for part in todo:  # the list grows during the loop
+        if isinstance(part, _BETWEEN):
+            todo += [] if id(part) in seen else get_referents(part)
+            seen.add(id(part))
+        elif isinstance(part, types.CoroutineType) or type(part).__module__ in _TASKS:
+            yield part
 
 
 def _within(codes: Iterable[types.CodeType]) -> set[types.CodeType]:

@@ -13,7 +13,7 @@ from typing import Any
 from gatekeeper.sandbox.inside.facts import standard
 from gatekeeper.sandbox.inside.kinds import is_stand_in
 
-__all__ = ["claimed", "is_namespace", "is_recorded", "is_unknown", "offers"]
+__all__ = ["claimed", "is_mock", "is_namespace", "is_recorded", "is_unknown", "offers"]
 
 _QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
 _LOCKS = ("Lock", "Event", "Condition", "Semaphore", "BoundedSemaphore", "Barrier")
@@ -28,7 +28,9 @@ _FUTURE = frozenset(
     set_result set_exception add_done_callback remove_done_callback
     """.split()  # noqa: SIM905
 )
-_POOL = frozenset({"submit", "map", "shutdown"})
+# Of a pool: no more than to add work and to wait, as what is cancelled may assert something.
+_POOL = frozenset({"submit", "map"})
+_WORK = frozenset({"result", "exception", "done", "cancelled", "running", "add_done_callback"})
 # A logger may be used, but not silenced: its handlers may be what the tests look at.
 _LOGGER = frozenset(
     """
@@ -53,7 +55,7 @@ _OFFERED: dict[str, dict[str, frozenset[str] | None]] = {  # None: all public at
     "threading": {**dict.fromkeys(_LOCKS), **dict.fromkeys(("Thread", "Timer"), _THREAD)},
     "_asyncio": dict.fromkeys(("Future", "Task"), _FUTURE),
     "asyncio.tasks": {"_GatheringFuture": _FUTURE},
-    "concurrent.futures._base": {"Future": _FUTURE},
+    "concurrent.futures._base": {"Future": _WORK},
     "concurrent.futures.thread": {"ThreadPoolExecutor": _POOL},
 }
 _NAMESPACES = frozenset({("types", "SimpleNamespace"), ("argparse", "Namespace")})
@@ -73,6 +75,10 @@ def is_unknown(kind: type) -> bool:
     if module in _CLOSED or name in _OFFERED.get(module, {}):
         return False
     return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def is_mock(kind: type) -> bool:
+    return kind.__module__ == "unittest.mock"
 
 
 def is_namespace(kind: type) -> bool:
@@ -102,6 +108,6 @@ def is_recorded(target: Any, name: str, value: object) -> bool:
     An object, or another mock, could say that it was called as the tests expect.
     """
     kind = type(target)
-    if kind.__module__ != "unittest.mock" or is_stand_in(value) or callable(value):
+    if not is_mock(kind) or is_stand_in(value) or callable(value):
         return False
     return not callable(vars(target).get(name)) and name != "method_calls"

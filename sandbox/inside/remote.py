@@ -17,12 +17,7 @@ from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError
 from gatekeeper.sandbox.inside.handed_over import HandedOver
 from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of, lasting
 from gatekeeper.sandbox.inside.offered import claimed
-from gatekeeper.sandbox.inside.operations import (
-    BUILTIN_TYPES,
-    OPERATIONS,
-    WRITES,
-    is_private,
-)
+from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES, OPERATIONS, WRITES, is_private
 from gatekeeper.sandbox.inside.peer import Peer
 from gatekeeper.sandbox.inside.references import original, reference
 from gatekeeper.sandbox.inside.standins import Value
@@ -331,7 +326,11 @@ class JudgePeer(Peer):
         return error
 
     def _surroundings(self) -> Any:
-        return self._observer.changes()
+        changes = self._observer.changes()
+        self.guard.around.update(
+            (id(item), item) for item in (changes or {}).get("replaced", {}).values()
+        )
+        return changes
 
     def _repeat(self, printed: list[Any]) -> None:
         for kind, record in printed:

@@ -21,9 +21,16 @@ _HOLDERS = ("__func__", "fget", "func", "__wrapped__")  # where a function may b
 
 
 class Shown:
-    """The classes of the tests that they did not hand over themselves."""
+    """The classes of the tests that they did not hand over themselves.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    files
+        File names of the tests' own code.
+    """
+
+    def __init__(self, files: frozenset[str]) -> None:
+        self._files = files
         self._kinds: dict[int, type] = {}  # by id
         self._used: set[int] = set()
 
@@ -46,13 +53,12 @@ class Shown:
             del self._kinds[id(item)]
         return True
 
-    @staticmethod
     def allows(
-        operation: str, kind: type, arguments: Sequence[Any], objects: Iterable[object]
+        self, operation: str, kind: type, arguments: Sequence[Any], objects: Iterable[object]
     ) -> bool:
         """Whether the candidate may do that with a class of which it got `objects`."""
         if operation == "call":
-            return not (any(map(_hides, objects)) or any(map(is_hidden, _uses(kind))))
+            return not (any(map(_hides, objects)) or any(map(_is_hidden, self._uses(kind))))
         if operation != "get":
             return True
         name = arguments[0]
@@ -61,8 +67,25 @@ class Shown:
             return True
         return isinstance(found, _BOUND) or not hasattr(type(found), "__get__")
 
+    def _uses(self, kind: type) -> Iterator[str]:
+        """The attributes that the functions of a class use, and that are no methods of it.
 
-def is_hidden(name: str) -> bool:
+        Its objects may get them later.
+        """
+        members = {n: value for base in reversed(kind.__mro__) for n, value in vars(base).items()}
+        todo = [value for base in kind.__mro__ for value in vars(base).values()]
+        for item in todo:  # the list grows during the loop
+            if isinstance(item, types.CodeType) and item.co_filename in self._files:
+                yield from (name for name in item.co_names if not _is_method(members.get(name)))
+                todo += item.co_consts
+            elif isinstance(item, types.FunctionType):
+                todo += (item.__code__, getattr(item, "__wrapped__", None))
+            elif type(item).__module__ in ("builtins", "functools"):
+                held = (getattr(item, name, None) for name in _HOLDERS)
+                todo += [one for one in held if one is not None]
+
+
+def _is_hidden(name: str) -> bool:
     """Whether an attribute of that name is private; `_value_` is one that Python reserves."""
     return is_private(name) and name[-1:] != "_"
 
@@ -72,25 +95,7 @@ def _hides(item: object) -> bool:
     slots = (vars(base).get("__slots__", ()) for base in type(item).__mro__)
     names = [name for own in slots for name in ([own] if isinstance(own, str) else own)]
     mangled = any(name[:2] == "__" != name[-2:] for name in names)
-    return mangled or any(map(is_hidden, (*names, *getattr(item, "__dict__", ()))))
-
-
-def _uses(kind: type) -> Iterator[str]:
-    """The attributes that the functions of a class use, and that are no methods of it.
-
-    Its objects may get them later.
-    """
-    members = {n: value for base in reversed(kind.__mro__) for n, value in vars(base).items()}
-    todo = [*members.values()]
-    for item in todo:  # the list grows during the loop
-        if isinstance(item, types.CodeType):
-            yield from (name for name in item.co_names if not _is_method(members.get(name)))
-            todo += item.co_consts
-        elif isinstance(item, types.FunctionType):
-            todo.append(item.__code__)
-        elif type(item).__module__ in ("builtins", "functools"):
-            held = (getattr(item, name, None) for name in _HOLDERS)
-            todo += [one for one in held if one is not None]
+    return mangled or any(map(_is_hidden, (*names, *getattr(item, "__dict__", ()))))
 
 
 def _is_method(item: object) -> bool:

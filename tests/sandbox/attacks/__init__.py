@@ -21,6 +21,8 @@ from attacks.hosts import HOSTS
 from attacks.isolation import ISOLATION
 from attacks.iteration import ITERATION
 from attacks.kinds import KINDS
+from attacks.known_by_objects import KNOWN_BY_OBJECTS
+from attacks.left_work import LEFT_WORK
 from attacks.library_objects import LIBRARY_OBJECTS
 from attacks.memory import MEMORY
 from attacks.names import NAMES
@@ -59,5 +61,5 @@ PROGRAMS: tuple[Program, ...] = (
         *COPIES,
     ),
     *(*DESCRIPTORS, *ENDINGS, *UNLABELLED, *RUNS, *SHARED_LISTS, *DATA_SETS),
-    *(*LIBRARY_OBJECTS, *OWN_CLASSES),
+    *(*LIBRARY_OBJECTS, *OWN_CLASSES, *KNOWN_BY_OBJECTS, *LEFT_WORK),
 )
