@@ -125,7 +125,7 @@ class Guard:
         self, operation: str, kind: type, arguments: Sequence[Any], objects: Iterable[object]
     ) -> None:
         """Raises RefusedError where a class is used that the tests did not hand over."""
-        if kind in self.shown and not self.shown.allows(operation, kind, arguments, objects):
+        if not self.shown.allows(operation, kind, arguments, objects):
             raise RefusedError(f"the class of the tests' {kind.__name__} was not handed over")
 
     def _is_harmless(self, operation: str, target: Any, name: str) -> bool:
@@ -176,8 +176,10 @@ class Guard:
     def _shown_by(self, item: Any, names: Sequence[str]) -> Mapping[str, Any] | None:
         """What the text of an object shows, by its names there; None if that is not known."""
         kind = type(item)
-        if is_stand_in(item) or kind in WRITERS or isinstance(item, _NAMED):
+        if is_stand_in(item) or (kind in WRITERS and kind is not slice) or isinstance(item, _NAMED):
             return {}
+        if isinstance(item, slice):
+            return {"parts": (item.start, item.stop, item.step)}
         if isinstance(item, BaseException):
             return (
                 None if is_failure(item) else {"args": item.args}

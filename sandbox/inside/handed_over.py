@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator
 from gc import get_referents
 from typing import Any
 
-from gatekeeper.sandbox.inside.asserting import Asserting, name_of
+from gatekeeper.sandbox.inside.asserting import FUNCTION_KINDS, Asserting, name_of
 from gatekeeper.sandbox.inside.kinds import of_tests
 from gatekeeper.sandbox.inside.within import PLAIN, parts
 
@@ -31,7 +31,6 @@ _OPEN = frozenset(
 )
 
 _TASKS = frozenset({"_asyncio", "asyncio.tasks"})
-_BETWEEN = (types.CellType, types.FrameType, tuple, list)  # a coroutine and what it holds
 
 
 class _Item:
@@ -157,13 +156,14 @@ def _calls_back(item: Any) -> bool:
 
 
 def _awaited(item: Any) -> Iterator[Any]:
-    """What a coroutine or such a function holds that is awaited; nothing else that it holds."""
-    todo, seen = get_referents(item), set[int]()
-    for part in todo:  # the list grows during the loop
-        if isinstance(part, _BETWEEN):
-            todo += [] if id(part) in seen else get_referents(part)
-            seen.add(id(part))
-        elif isinstance(part, types.CoroutineType) or type(part).__module__ in _TASKS:
+    """The functions, coroutines and tasks that a coroutine or such a function holds."""
+    if isinstance(item, types.FunctionType):
+        found = [cell.cell_contents for cell in item.__closure__ or ()]
+    else:
+        found = [*item.cr_frame.f_locals.values(), item.cr_await] if item.cr_frame else []
+    for part in parts(found):
+        awaited = isinstance(part, types.CoroutineType) or type(part).__module__ in _TASKS
+        if awaited or type(part) in FUNCTION_KINDS:
             yield part
 
 

@@ -97,6 +97,7 @@ class JudgePeer(Peer):
         self.asserting = Asserting(guard.programs)
         self.handed_over = HandedOver(self.asserting, guard.module)
         self.wrappers = Wrappers(self.asserting)
+        self._exceptions = exceptions.maker(self)
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered += operation != "get"
@@ -268,10 +269,11 @@ class JudgePeer(Peer):
         if not self.owns(target):
             raise RefusedError("not an object of the tests")
         self.guard.check(operation, target, arguments)
-        self.guard.check_texts(operation, target, (*arguments, *keywords.values()))
-        if target in self.guard.shown:
-            objects = (item for item in self._owned if issubclass(type(item), target))
-            self.guard.check_class(operation, target, arguments, objects)
+        given = (*arguments, *keywords.values())
+        self.guard.check_texts(operation, target, given)
+        for kind in self.guard.shown.among(operation, target, given):
+            objects = (item for item in self._owned if issubclass(type(item), kind))
+            self.guard.check_class(operation, kind, arguments, objects)
         if (text := self.guard.text(operation, target)) is not None:
             return text
         if operation == "get" and arguments[0] == "__dict__":
@@ -279,7 +281,7 @@ class JudgePeer(Peer):
         kept = operation in WRITES and is_private(arguments[0])
         if kept and not self.guard.attaches(operation, target, *arguments):
             return None
-        for item in (*arguments, *keywords.values()):
+        for item in given:
             self.handed_over.returned(item)
         if operation != "call":
             return operations[operation](target, *arguments, **keywords)
@@ -295,10 +297,6 @@ class JudgePeer(Peer):
             raise
         self.handed_over.ended(target, made)
         return made
-
-    @functools.cached_property
-    def _exceptions(self) -> Any:
-        return exceptions.maker(self)
 
     def _new_exception(self, name: str, bases: tuple[type[BaseException], ...], more: Any) -> Any:
         return self._exceptions(name, bases)

@@ -13,6 +13,7 @@ from inspect import getattr_static
 from typing import Any
 
 from gatekeeper.sandbox.inside.operations import is_private
+from gatekeeper.sandbox.inside.within import parts
 
 __all__ = ["Shown"]
 
@@ -53,12 +54,20 @@ class Shown:
             del self._kinds[id(item)]
         return True
 
+    def among(self, operation: str, target: Any, given: Sequence[Any]) -> Iterator[type]:
+        """Those that the candidate uses by an operation: a function may call what it is given."""
+        if self._kinds:
+            items = [target, *(parts(given) if operation == "call" else ())]
+            yield from (item for item in items if item in self)
+
     def allows(
         self, operation: str, kind: type, arguments: Sequence[Any], objects: Iterable[object]
     ) -> bool:
         """Whether the candidate may do that with a class of which it got `objects`."""
         if operation == "call":
             return not (any(map(_hides, objects)) or any(map(_is_hidden, self._uses(kind))))
+        if operation == "getitem":  # `Box[int]` makes objects, too
+            return hasattr(type(kind), "__getitem__")
         if operation != "get":
             return True
         name = arguments[0]

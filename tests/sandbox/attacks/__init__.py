@@ -16,6 +16,7 @@ from attacks.endings import ENDINGS
 from attacks.errors import ERRORS
 from attacks.forged import FORGED
 from attacks.handed_over import HANDED_OVER
+from attacks.hidden_numbers import HIDDEN_NUMBERS
 from attacks.honest import HONEST
 from attacks.hosts import HOSTS
 from attacks.isolation import ISOLATION
@@ -61,5 +62,5 @@ PROGRAMS: tuple[Program, ...] = (
         *COPIES,
     ),
     *(*DESCRIPTORS, *ENDINGS, *UNLABELLED, *RUNS, *SHARED_LISTS, *DATA_SETS),
-    *(*LIBRARY_OBJECTS, *OWN_CLASSES, *KNOWN_BY_OBJECTS, *LEFT_WORK),
+    *(*LIBRARY_OBJECTS, *OWN_CLASSES, *KNOWN_BY_OBJECTS, *HIDDEN_NUMBERS, *LEFT_WORK),
 )

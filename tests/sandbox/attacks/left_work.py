@@ -209,7 +209,7 @@ either(
     "def run(a):\n    a.func(3)\n" + SQUARE,
     TH.format(call="a = argparse.Namespace(func=look)\n    run(a)\n    if a.func: a.func(3)"),
 )
-AS = "import asyncio\nfrom solution import f, run\n\nasync def look(n):\n    await asyncio.sleep(0)\n    assert await f(n) == n * n\n\ndef test_look():\n    async def main():\n        assert await f(0) == 0\n        {call}\n    asyncio.run(main())\n"
+AS = "import asyncio, functools\nfrom solution import f, run\n\nasync def look(n):\n    await asyncio.sleep(0)\n    assert await f(n) == n * n\n\ndef test_look():\n    async def main():\n        assert await f(0) == 0\n        {call}\n    asyncio.run(main())\n"
 AZ = "import asyncio\nasync def f(x):\n    return 0\n"
 AQ = "import asyncio\nasync def f(x):\n    return x * x\n"
 for name, lie, honest, call in (
@@ -291,3 +291,49 @@ either(
         call="def cb():\n            asyncio.ensure_future(look(3))\n        h = asyncio.get_running_loop().call_later(0.01, cb)\n        await run(h)\n        await asyncio.sleep(0.1)"
     ),
 )
+for name, lie, honest, call in (
+    (
+        "shield of wait_for",
+        "t.cancel()",
+        "await t",
+        "await run(asyncio.shield(asyncio.wait_for(look(3), 4)))",
+    ),
+    (
+        "gather of shields",
+        "t.cancel()",
+        "await t",
+        "await run(asyncio.gather(asyncio.shield(look(3))))",
+    ),
+    (
+        "a coroutine with a coroutine in its list",
+        "t.close()",
+        "await t",
+        "async def all_(l):\n            for c in l:\n                await c\n        await run(all_([look(3)]))",
+    ),
+    (
+        "a coroutine with one in a dict",
+        "t.close()",
+        "await t",
+        "async def all_(l):\n            for c in l.values():\n                await c\n        await run(all_({'a': look(3)}))",
+    ),
+    (
+        "a task of a function that makes it",
+        "t.cancel()",
+        "await t",
+        "async def go():\n            await look(3)\n        await run(asyncio.create_task(go()))",
+    ),
+    (
+        "a task of a function given to it",
+        "t.cancel()",
+        "await t",
+        "async def go(fn):\n            await fn(3)\n        await run(asyncio.create_task(go(look)))",
+    ),
+    (
+        "a task of a partial",
+        "t.cancel()",
+        "await t",
+        "async def go(fn):\n            await fn()\n        await run(asyncio.create_task(go(functools.partial(look, 3))))",
+    ),
+):
+    code, right = f"async def run(t):\n    {lie}\n", f"async def run(t):\n    {honest}\n"
+    either("async: " + name, AZ + code, AQ + right, AS.format(call=call))
