@@ -228,7 +228,7 @@ class JudgePeer(Peer):
         if (
             not isinstance(kind, type)
             or is_stand_in(kind)
-            or self.owns(kind)
+            or (self.owns(kind) and kind not in self.guard.shown)
             or facts.standard(kind)
         ):
             return kind
@@ -268,6 +268,7 @@ class JudgePeer(Peer):
             raise RefusedError(f"{operation!r:.80}: no such operation")
         if not self.owns(target):
             raise RefusedError("not an object of the tests")
+        self.guard.shown.use(target, -1)  # which it puts nowhere
         self.guard.check(operation, target, arguments)
         given = (*arguments, *keywords.values())
         self.guard.check_texts(operation, target, given)

@@ -33,7 +33,7 @@ class Shown:
     def __init__(self, files: frozenset[str]) -> None:
         self._files = files
         self._kinds: dict[int, type] = {}  # by id
-        self._used: set[int] = set()
+        self._used: dict[int, int] = {}  # by id: how often it was referred to
 
     def __contains__(self, item: object) -> bool:
         return id(item) in self._kinds
@@ -41,16 +41,16 @@ class Shown:
     def add(self, kind: type) -> None:
         self._kinds[id(kind)] = kind
 
-    def use(self, item: object) -> None:
+    def use(self, item: object, times: int = 1) -> None:
         """The candidate refers to an item, so it may get it from where it has put it."""
         if item in self:
-            self._used.add(id(item))
+            self._used[id(item)] = self._used.get(id(item), 0) + times
 
     def hand_over(self, item: object) -> bool:
         """The tests send an item; whether it was only shown until now."""
         if item not in self:
             return False
-        if id(item) not in self._used:
+        if not self._used.get(id(item)):
             del self._kinds[id(item)]
         return True
 

@@ -354,3 +354,9 @@ right(
     H
     + "from concurrent.futures import ThreadPoolExecutor\ndef test_a():\n    with ThreadPoolExecutor(2) as p:\n        assert f(p, [1, 2]) == (['1', '2'], [3], [2, 4])\n",
 )
+right(
+    "class asked for data, then handed over with what it hides",
+    "def see(x):\n    return type(x).limit\ndef mk(k):\n    return k(5).n(), k.n(k(4))\n",
+    H
+    + "class P:\n    limit = 3\n    def __init__(self, n):\n        self._n = n\n    def n(self):\n        return self._n\ndef test_a():\n    assert see(P(1)) == 3\n    assert mk(P) == (5, 4)\n",
+)
