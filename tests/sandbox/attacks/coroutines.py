@@ -244,10 +244,11 @@ forged(
     """,
 )
 RAW = """
-    import asyncio, gc, threading
+    import asyncio, gc, sys, threading
+    kind = sys.modules["gatekeeper.sandbox.inside.handles"].FUNCTION
     def start(function, *arguments):  # a task of the tests, of which it asks nothing more
         peer = next(o for o in gc.get_objects() if type(o).__name__ == "CandidatePeer")
-        handle = peer._kinds["function"](peer, peer._functions[id(function)])
+        handle = kind(peer, peer._functions[id(function)])
         work = handle(*arguments).cr_frame.f_locals["item"]
         number, ended = peer.ask("task", work, "await")
         return lambda: peer.ask("step", work, number)
