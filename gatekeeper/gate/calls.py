@@ -22,8 +22,7 @@ class Calls:
 
     def __enter__(self) -> None:
         with self.lock:
-            if self._ended:
-                self.check()
+            self.check()
             self._threads.append(get_ident())
 
     def __exit__(self, *exception: object) -> None:

@@ -301,6 +301,7 @@ class PostgresLog:
         data = packed(key, Snapshot(self._n, dict(state)))
         with self._errors("written"), self._db.transaction():
             self._db.execute("DELETE FROM gatekeeper.snapshots WHERE run = %s", (self.run,))
+            # Not by `executemany`, which fails an assertion where the connection is lost in it.
             for part, start in enumerate(range(0, len(data), _PART)):
                 self._db.execute(
                     "INSERT INTO gatekeeper.snapshots VALUES (%s, %s, %s)",
