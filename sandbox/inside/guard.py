@@ -181,9 +181,8 @@ class Guard:
         if isinstance(item, slice):
             return {"parts": (item.start, item.stop, item.step)}
         if isinstance(item, BaseException):
-            return (
-                None if is_failure(item) else {"args": item.args}
-            )  # one may show what was expected
+            # A failure may show what was expected.
+            return None if is_failure(item) else {"args": item.args}
         defined = ((base, n) for n in names for base in kind.__mro__[:-1] if n in vars(base))
         base, name = next(defined, (object, "__repr__"))
         code = getattr(vars(base)[name], "__code__", None)
@@ -276,4 +275,4 @@ def _is_of_mocks(kind: type, name: str) -> bool:
     As `configure_mock`, `reset_mock`, `mock_calls`. (Each mock has a class of its own, whose names
     are the tests'.)
     """
-    return any(b.__module__ == "unittest.mock" and name in vars(b) for b in kind.__mro__[1:])
+    return any(is_mock(base) and name in vars(base) for base in kind.__mro__[1:])

@@ -22,15 +22,14 @@ from gatekeeper.sandbox.inside.within import PLAIN, parts
 
 __all__ = ["HandedOver"]
 
+_TASKS = frozenset({"_asyncio", "asyncio.tasks"})
 # Modules of classes whose objects have what the tests give them, as iterators of Python have it.
-_OPEN = frozenset(
+_OPEN = _TASKS.union(
     """
     types unittest.mock collections contextlib queue _queue asyncio.queues itertools threading
-    argparse _asyncio asyncio.tasks
+    argparse
     """.split()  # noqa: SIM905
 )
-
-_TASKS = frozenset({"_asyncio", "asyncio.tasks"})
 
 
 class _Item:

@@ -380,9 +380,7 @@ def _asserting(nodes: Sequence[ast.AST], helpers: Collection[str]) -> Iterator[i
     """Lines that assert, and those of a `with` before one: errors there must not be swallowed."""
 
     def asserts(node: ast.AST) -> bool:
-        function = node.func if isinstance(node, ast.Call) else None
-        name = getattr(function, "id", None) or getattr(function, "attr", None)
-        return assertions.asserts(node) or name in helpers
+        return assertions.asserts(node) or assertions.called(node) in helpers
 
     for node in nodes:
         if isinstance(node, _ASSERTIONS) and asserts(node):

@@ -93,7 +93,7 @@ def claimed(item: Any) -> Any:
     None. Not of functions and partial ones: what looks into those would look for their parts.
     """
     kind: Any = type(item)
-    if any(base.__module__ == "unittest.mock" for base in kind.__mro__):
+    if any(map(is_mock, kind.__mro__)):
         kind = item.__class__
         if is_stand_in(kind):
             return kind

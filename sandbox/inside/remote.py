@@ -74,6 +74,7 @@ class JudgePeer(Peer):
     """
 
     ROOT = 1  # the number of the candidate's module: what it exports first
+    _exceptions = functools.cached_property(exceptions.maker)  # few tests meet one
 
     def __init__(
         self, connection: socket.socket, *, guard: Guard, observer: Observer | None = None
@@ -97,7 +98,6 @@ class JudgePeer(Peer):
         self.asserting = Asserting(guard.programs)
         self.handed_over = HandedOver(self.asserting, guard.module)
         self.wrappers = Wrappers(self.asserting)
-        self._exceptions = exceptions.maker(self)
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered += operation != "get"
