@@ -40,13 +40,14 @@ BODIES: dict[str, dict[str, Any]] = {
     f"{CHAT}/": {"model": "m", "messages": []},
     "/openai/deployments/d/chat/completions?api-version=1": {"messages": []},
 }
+GOLD = 4_310_431  # more digits than a port has, which is on the wire too
 TASKS: list[dict[str, Any]] = [
-    {"kind": "math", "gold": "7/431 S3CRET"},
+    {"kind": "math", "gold": f"7/{GOLD} S3CRET"},
     {
         "kind": "code",
         "prompt": "S3CRET",
         "entry_point": "f_S3CRET",
-        "tests": ["assert f_S3CRET(7) == 431"],
+        "tests": [f"assert f_S3CRET(7) == {GOLD}"],
     },
 ]
 
@@ -148,7 +149,7 @@ def test_no_task_goes_upstream() -> None:
     assert len(verifier.tasks) >= 128  # answers of the Responses API have no output here
     assert "S3CRET" in repr(verifier.tasks)
     assert b"S3" not in upstream.wire
-    assert b"431" not in upstream.wire
+    assert str(GOLD).encode() not in upstream.wire
     assert b"gatekeeper" not in upstream.wire.lower()
 
 
