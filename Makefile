@@ -87,10 +87,9 @@ clean:
 	$(INSTALL) --no-deps --no-build-isolation -e .
 	touch $@
 
-.venv-docs/ready: requirements/docs.txt
-	$(PYTHON) -m venv --clear .venv-docs
-	echo '*' >.venv-docs/.gitignore
-	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check \
+.venv-docs/ready: requirements/docs.txt | $(UV)
+	$(UV) venv --quiet --clear --python $(PYTHON) .venv-docs
+	$(UV) pip install --quiet --python .venv-docs/bin/python \
 		--require-hashes --only-binary :all: -r requirements/docs.txt
 	touch $@
 
