@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
@@ -15,8 +16,9 @@ from rich.text import Text
 from gatekeeper.analysis.advice import Advice, advise
 from gatekeeper.analysis.off_policy import Evidence, PolicyValue, policy_values
 from gatekeeper.analysis.policy_run import Contender
+from gatekeeper.analysis.run_budget import share_of_costs
 from gatekeeper.analysis.warmup import warmup_of
-from gatekeeper.cli.logged_settings import budget_share, own_policy, settings_of
+from gatekeeper.cli.logged_settings import own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_with_run
 from gatekeeper.log.place import PostgresRun
@@ -64,7 +66,7 @@ def main(args: argparse.Namespace) -> int:
             "records have no budget: give one with --budget, for example --budget 0.2"
         )
     evidence = Evidence(table, warmup=warmup_of(run))
-    beta = budget_share(settings or {}, evidence) if args.budget is None else args.budget
+    beta = _share(settings or {}, evidence) if args.budget is None else args.budget
     own = None if settings is None else own_policy(settings)
     them = [own or Contender(Random.name), *map(Contender, args.policy or policy_names())]
     values = policy_values(evidence, list({str(c): c for c in them}.values()), beta)
@@ -74,6 +76,17 @@ def main(args: argparse.Namespace) -> int:
     else:
         _print(file, evidence, values, advice)
     return 0
+
+
+def _share(settings: Mapping[str, Any], evidence: Evidence) -> float:
+    """The share of the run's budget. Raises BadInputError for one that is no such share."""
+    share = share_of_costs(settings.get("budget", {}), *evidence.costs)
+    if share is None:
+        raise BadInputError(
+            "the run's budget is for verifying everything, or nothing after the warm-up: give the "
+            "share of the cost with --budget, for example --budget 0.2"
+        )
+    return share
 
 
 def _print(

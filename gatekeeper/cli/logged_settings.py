@@ -1,4 +1,4 @@
-"""The settings of a gate in its log: the policy's name, and the budget as a share."""
+"""The settings of a gate in its log: its policy and its goal."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gatekeeper import policies
-from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import is_log
 from gatekeeper.log import PostgresRun, open_log
 from gatekeeper.policies import describe_policy
 
-__all__ = ["budget_share", "is_for_score", "own_policy", "settings_of"]
+__all__ = ["is_for_score", "own_policy", "settings_of"]
 
 
 def settings_of(path: Path | PostgresRun) -> Mapping[str, Any] | None:
@@ -47,31 +46,3 @@ def own_policy(settings: Mapping[str, Any]) -> Contender | None:
 def is_for_score(settings: Mapping[str, Any]) -> bool:
     """Whether the gate's goal was "score"."""
     return bool(settings.get("more", {}).get("goal") == "score")
-
-
-def budget_share(settings: Mapping[str, Any], evidence: Evidence) -> float:
-    """The budget after the warm-up, as a share of verifying everything there.
-
-    Raises
-    ------
-    BadInputError
-        If the run had a budget that is no such share: of everything, or a total.
-    """
-    budget = settings.get("budget", {})
-    fraction, total = budget.get("fraction"), budget.get("total")
-    shares = [] if fraction in (None, 1.0) else [float(fraction)]
-    if total is None and not shares:
-        raise BadInputError(
-            "the run's budget was for verifying everything: give the share of the cost with "
-            "--budget, for example --budget 0.2"
-        )
-    if total is not None:
-        warmup, rest = evidence.costs
-        shares.append((total - warmup) / rest)
-    share = min(shares)
-    if not 0.0 < share < 1.0:
-        raise BadInputError(
-            "the run's total budget is not between the cost of the warm-up and the cost of "
-            "verifying everything: give the share of the cost with --budget"
-        )
-    return share

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from partly_verified import run_gate
 
+from gatekeeper import Budget
 from gatekeeper.analysis.advice import MOST, advise
 from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.cli import main
 from gatekeeper.io.records import RecordTable, write_records
-from gatekeeper.policies import DEFAULT_POLICY, built_in
+from gatekeeper.policies import DEFAULT_POLICY, Threshold, built_in
 from gatekeeper.programs.run_options import RunOptions
 
 LIVE = {policy.name for policy in built_in() if not policy.replay_only}
@@ -67,14 +68,24 @@ def test_every_policy_is_compared_and_all_commands_say_the_same(
     assert page.read_text().count(str(advice)) == 2  # in short, and above the table of policies
 
 
-def test_the_budget_of_a_log_is_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("budget", "share"),
+    [
+        (Budget(fraction=0.3, horizon=700), 0.3),
+        (Budget(fraction=0.5, total=50 + 0.4 * 650, unit="usd", max_cost=1.0), 0.4),
+    ],
+)
+def test_the_budget_of_a_log_is_its_own(
+    budget: Budget, share: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In `diagnose` as in `report` and `compare`; an option has precedence."""
     log = tmp_path / "run.db"
-    run_gate(log, explore=0.1)
-    for more, budget in (([], 0.4), (["--budget", "0.1"], 0.1)):
+    run_gate(log, explore=0.1, policy=Threshold(0.2), budget=budget)
+    for more, wanted in (([], share), (["--budget", "0.1"], 0.1)):
         for command in (["diagnose", "--seeds", "1"], ["compare"]):
             assert main([command[0], str(log), *command[1:], "--json", *more]) in (0, 3, 4)
-            assert json.loads(capsys.readouterr().out)["advice"]["budget"] == budget
+            advised = json.loads(capsys.readouterr().out)["advice"]["budget"]
+            assert advised == pytest.approx(wanted)
 
 
 def test_recalls_are_those_of_the_choices() -> None:

@@ -14,8 +14,8 @@ from gatekeeper.analysis.advice import advise
 from gatekeeper.analysis.diagnosis import diagnose
 from gatekeeper.analysis.off_policy import SEED, Evidence, policy_values
 from gatekeeper.analysis.replay import replay
+from gatekeeper.analysis.run_budget import share_of_costs
 from gatekeeper.cli import main
-from gatekeeper.cli.logged_settings import budget_share
 from gatekeeper.io.records import RecordTable, load_records, write_records
 from gatekeeper.paper.stress import make_stream
 from gatekeeper.policies import T0, make_policy, policy_names
@@ -268,8 +268,8 @@ def test_the_share_of_a_total_counts_from_the_end_of_the_log_s_own_warm_up(
 ) -> None:
     table = replace(make_stream("usual", 400, 3), cost=np.ones(400))
     evidence = Evidence(log_of(table, chance=0.1, seed=0), warmup=warmup)
-    settings = {"budget": {"total": total}}
-    assert budget_share(settings, evidence) == pytest.approx((total - warmup) / (400 - warmup))
+    share = share_of_costs({"total": total}, *evidence.costs)
+    assert share == pytest.approx((total - warmup) / (400 - warmup))
 
 
 @pytest.mark.parametrize(
@@ -280,5 +280,5 @@ def test_of_a_fraction_and_a_total_the_smaller_holds(
 ) -> None:
     table = replace(make_stream("usual", 400, 3), cost=np.ones(400))
     evidence = Evidence(log_of(table, chance=0.1, seed=0))
-    settings = {"budget": {"fraction": fraction, "total": total}, "policy": {"warmup": 50}}
-    assert budget_share(settings, evidence) == pytest.approx(share)
+    budget = {"fraction": fraction, "total": total}
+    assert share_of_costs(budget, *evidence.costs) == pytest.approx(share)

@@ -30,9 +30,17 @@ def log_of(table: RecordTable, *, chance: float, seed: int, rate: float = 0.2) -
 
 
 def run_gate(
-    log: Path, *, explore: float, n: int = 700, policy: str | Policy = "threshold"
+    log: Path,
+    *,
+    explore: float,
+    n: int = 700,
+    policy: str | Policy = "threshold",
+    budget: Budget | None = None,
 ) -> None:
-    """A gate over n outputs, 40 % of them wrong, with a budget of 40 %."""
+    """A gate over n outputs, 40 % of them wrong, with a budget of 40 % or this one.
+
+    A verification costs 1, in any unit.
+    """
     rng = np.random.default_rng(0)
     tokens = rng.integers(20, 90, n).tolist()
     outputs = [make_generation(f"g{i}", seed=i, prompt_tokens=t) for i, t in enumerate(tokens)]
@@ -41,8 +49,8 @@ def run_gate(
     }
     with VerificationGate(
         policy,
-        budget=Budget(fraction=0.4, horizon=n),
-        verifier=ScriptedVerifier(labels),
+        budget=budget or Budget(fraction=0.4, horizon=n),
+        verifier=ScriptedVerifier(labels, cost=1.0),
         log=log,
         explore=explore,
     ) as gate:
