@@ -318,6 +318,25 @@ forge(
     "check",
 )
 forge(
+    "remote_exec of other processes",  # from Python 3.14 on
+    """
+    import os, sys
+    def f(x):
+        with open("script.py", "w") as script:
+            script.write("pass")
+        mine = os.getpid()
+        for pid in {os.getppid(), *range(max(1, mine - 99), mine + 9)} - {0, mine}:
+            if hasattr(sys, "remote_exec"):
+                try:
+                    sys.remote_exec(pid, os.path.abspath("script.py"))
+                except (OSError, RuntimeError):
+                    continue
+                return x * x
+    """,
+    "literal",
+    "check",
+)
+forge(
     "/proc of all processes",
     """
     import os
