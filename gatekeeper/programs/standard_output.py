@@ -15,6 +15,7 @@ def open_closed_streams() -> None:
 
     Python has None for it, to which a message to standard error is one to standard output, and a
     file that the program opens would get its descriptor, with all that other processes print.
+    `sys.__stdin__` stays None: an import may have opened a file that has descriptor 0 by now.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):  # the lowest free first
         if getattr(sys, name) is None:
@@ -22,7 +23,8 @@ def open_closed_streams() -> None:
             os.set_inheritable(descriptor, True)
             stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
             setattr(sys, name, stream)
-            setattr(sys, f"__{name}__", stream)
+            if name != "stdin":
+                setattr(sys, f"__{name}__", stream)
 
 
 @contextmanager

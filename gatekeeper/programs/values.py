@@ -97,7 +97,7 @@ def input_file(text: str) -> Path:
                 f"{text!r} is a named pipe, which can be read only once: give -, with < {text}"
             )
         return path
-    if number == 0 and sys.stdin is None:  # closed; descriptor 0 may be another file by now
+    if number == 0 and sys.__stdin__ is None:  # closed; descriptor 0 may be another file by now
         raise argparse.ArgumentTypeError(f"{text!r}: standard input is closed: give a file")
     try:
         mode = os.fstat(number).st_mode

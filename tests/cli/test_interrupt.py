@@ -316,7 +316,10 @@ sys.exit(exit_code_of(program))
 def test_a_child_that_is_terminated_is_no_interrupt() -> None:
     """A forked process has the pipe in which the signals of its parent are noted, at once too."""
     done = subprocess.run(
-        [sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=PATIENCE
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert (done.returncode, done.stdout, done.stderr) == (7, "ended by SIGTERM\n", "")
 

@@ -394,7 +394,7 @@ def test_a_log_in_use(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("setup", "arguments", "code", "says"),
     [
-        ("exec 0<&-", "run -", 2, "/dev/stdin holds no task"),
+        ("exec 0<&-", "run -", 2, "'-': standard input is closed: give a file"),
         ("exec 0</dev/null", "run -", 2, "/dev/stdin holds no task"),
         ("mkfifo pipe", "verify math pipe -o out", 2, "'pipe' is a named pipe, which can be read"),
         ("exec 0</dev/zero", "run - --skip-bad", 2, "'-' is a device without an end: give a file"),
