@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gatekeeper.sandbox.inside import facts, surroundings
@@ -49,6 +49,7 @@ class CandidatePeer(Peer):
         self._functions: dict[int, int] = {}  # numbers of functions of the tests, by id
         self._described: dict[int, None] = {}  # numbers of the classes that the tests know
         self.private: dict[int, dict[str, Any]] = {}  # attributes, by the numbers of their objects
+        self._printing: dict[int, surroundings.Printed] = {}  # by id: while questions are answered
 
     def _stand_in(self, number: int, description: Any) -> Any:
         name, about, *more = description
@@ -115,5 +116,17 @@ class CandidatePeer(Peer):
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
         return self._operations[operation](target, *arguments, **keywords)
 
+    def _surroundings(self) -> Any:
+        return [text for printed in [*self._printing.values()] for text in printed.take()] or None
+
     def _surrounded(self, around: Any) -> contextlib.AbstractContextManager[list[Any]]:
-        return surroundings.applied(around) if around else super()._surrounded(around)
+        return self._applied(around) if around else super()._surrounded(around)
+
+    @contextlib.contextmanager
+    def _applied(self, around: dict[str, Any]) -> Iterator[list[Any]]:
+        with surroundings.applied(around) as printed:
+            self._printing[id(printed)] = printed
+            try:
+                yield printed
+            finally:
+                del self._printing[id(printed)]

@@ -12,7 +12,7 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.assertions import (
@@ -25,9 +25,10 @@ from gatekeeper.sandbox.inside.assertions import (
     swallows,
     up_to_last,
 )
-from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, is_failure, parts
+from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, RefusedError, is_failure, parts
 from gatekeeper.sandbox.inside.kinds import of_tests
 from gatekeeper.sandbox.inside.nodes import walk
+from gatekeeper.sandbox.inside.private import formatted
 from gatekeeper.sandbox.inside.wrapped import derived, mentions, reachable, wrapped
 
 __all__ = ["COUNTER", "Count", "as_written", "counted"]
@@ -141,7 +142,7 @@ class Count:
         try:
             yield
         except AssertionError as error:
-            vars(error)[EXCUSED] = True
+            vars(error)[EXCUSED] = name
             raise
         self.bodies[name] = True
 
@@ -174,6 +175,15 @@ class Count:
                 return function(*arguments, **keywords)
 
         return run
+
+    def template(self, item: Any, *known: str) -> Any:
+        """An item that is formatted: no text of the candidate's that reads what is private.
+
+        `known` are the names of such attributes in texts of the tests.
+        """
+        if issubclass(type(item), str) and (found := {*formatted(item)} - {*known}):
+            raise RefusedError(f"a text of the candidate's reads {min(found)} when it is formatted")
+        return item
 
     def check(self, handed: Collection[str] = ()) -> None:
         """Raises AssertionError if an assertion failed, or the candidate left out a test.
@@ -246,6 +256,7 @@ def counted(
         for node in found.get(ast.Call, ())
         if called(node) in _EXPECTS and any(map(unknown, _given(node)[:1]))
     }
+    _keep_private(found.get(ast.Call, ()), found.get(ast.Constant, ()))
     for kind in (ast.Call, ast.ExceptHandler, ast.With, ast.AsyncWith):
         for node in found.get(kind, ()):
             if kind is not ast.Call or id(node) in expecting:
@@ -324,6 +335,30 @@ def _keep(
             function = node.args[at]
             node.args[at] = ast.Call(_method("keeping", function), [function], [])
             ast.fix_missing_locations(ast.copy_location(node.args[at], function))
+
+
+def _keep_private(calls: Iterable[Any], constants: Iterable[Any]) -> None:
+    """Let no text of the candidate's read what is private, where the tests format it."""
+    formatting: list[tuple[list[ast.expr] | ast.Attribute, ast.expr]] = []
+    for call in calls:
+        if called(call) in _FORMATS and isinstance(call.func, ast.Attribute):
+            formatting.append((call.func, call.func.value))
+            if call.args and "Formatter" in ast.unparse(call.func.value):
+                formatting.append((call.args, call.args[0]))
+    formatting = [found for found in formatting if not isinstance(found[1], ast.Constant)]
+    texts = [c.value for c in constants if type(c.value) is str] if formatting else ()
+    known = sorted({name for text in texts for name in formatted(text)})
+    for place, text in formatting:
+        names = [ast.Constant(name) for name in known]
+        made = ast.Call(_method("template", text), [text, *names], [])
+        ast.fix_missing_locations(ast.copy_location(made, text))
+        if isinstance(place, list):
+            place[0] = made
+        else:
+            place.value = made
+
+
+_FORMATS = frozenset({"format", "format_map", "vformat"})
 
 
 def _given(call: Any) -> list[ast.expr]:

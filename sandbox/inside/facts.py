@@ -30,6 +30,7 @@ __all__ = [
     "function_facts",
     "handle_facts",
     "object_facts",
+    "parameters",
     "standard",
 ]
 
@@ -201,6 +202,11 @@ def function_facts(function: Any, annotation: Callable[[Any], Any]) -> tuple[Any
     awaited = inspect.iscoroutinefunction(function)
     names = (getattr(function, name, "") for name in ("__name__", "__qualname__"))
     return *names, function.__doc__, signature, awaited
+
+
+def parameters(kind: Any, annotation: Callable[[Any], Any]) -> Any:
+    """The signature of a class of the tests, as `function_facts` has a function's."""
+    return function_facts(kind, annotation)[3] if isinstance(kind, type) else None
 
 
 SCALARS = frozenset({int, float, bool, str, type(None)})

@@ -20,6 +20,7 @@ from gatekeeper.sandbox.inside.kinds import (
     given,
     has,
     inner,
+    is_alias,
     is_stand_in,
     kind_of,
     lasting,
@@ -139,7 +140,8 @@ def _contains(self: Any, item: object) -> bool:
     if theirs(known.peer, item) or known.made:
         return believed(self, "contains", item)
     if kind_of(type(self)).plain:
-        return item in known.peer.ask("plain", self)
+        value = known.peer.ask("plain", self)
+        return item in (as_many(value, _length(self)) if counted(self) else value)
     return any(item is found or item == found for found in self)
 
 
@@ -163,7 +165,11 @@ def _exit(self: Any, kind: Any, error: Any, trace: Any, operation: str = "exit")
 def _call(self: Any, /, *arguments: Any, **keywords: Any) -> Any:
     if len(arguments) == 3 and type(arguments[2]) is types.TracebackType:
         return _exit(self, *arguments, "call")  # as `ExitStack.push` calls a function
-    return given(self, ask(self, "call", *arguments, **keywords))
+    found = ask(self, "call", *arguments, **keywords)
+    if inner(self).made and is_alias(self):
+        inner(self).peer.evidence = True
+        mark(found, Trust.INSTANCE, made=True)
+    return given(self, found)
 
 
 async def _aexit(self: Any, kind: Any, error: Any, trace: Any) -> bool:

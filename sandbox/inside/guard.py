@@ -13,6 +13,7 @@ from gatekeeper.sandbox.inside import within
 from gatekeeper.sandbox.inside.kinds import is_stand_in
 from gatekeeper.sandbox.inside.library_values import WRITERS
 from gatekeeper.sandbox.inside.offered import (
+    inherits,
     is_mock,
     is_namespace,
     is_recorded,
@@ -23,9 +24,9 @@ from gatekeeper.sandbox.inside.operations import WRITES, is_private
 from gatekeeper.sandbox.inside.private import only_read
 from gatekeeper.sandbox.inside.shown import Shown
 
-__all__ = ["EXCUSED", "RAISED", "Guard", "RefusedError", "is_failure", "parts"]
+__all__ = ["EXCUSED", "RAISED", "Guard", "RefusedError", "failures", "is_failure", "parts"]
 
-EXCUSED = "__gatekeeper_excused__"  # an attribute of failed assertions that may be tried again
+EXCUSED = "__gatekeeper_excused__"  # an attribute of failed assertions: the test that they ended
 RAISED = "__gatekeeper_raised__"  # an attribute of exceptions that came from the candidate
 
 _GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # images may have Python 3.10
@@ -53,6 +54,16 @@ def parts(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, _GROUP):
         for part in error.exceptions:
             yield from parts(part)
+
+
+def failures(error: BaseException) -> Iterator[BaseException]:
+    """The failed assertions of the tests in an error, and those that it was raised after."""
+    for part in parts(error):
+        earlier: BaseException | None = part
+        while earlier is not None:
+            if is_failure(earlier) and RAISED not in vars(earlier):
+                yield earlier
+            earlier = earlier.__context__
 
 
 class RefusedError(AttributeError):
@@ -208,7 +219,7 @@ class Guard:
             return operation != "get" and is_private(name) and own and kind is type(target)
         if isinstance(target, types.GeneratorType | types.AsyncGeneratorType):
             return operation == "get" and name in self._GENERATOR
-        if _is_of_mocks(kind, name):
+        if _is_of_mocks(kind, name) or (own and inherits(kind, name)):
             return False
         if operation == "get":
             error = isinstance(target, BaseException) and not is_failure(target)

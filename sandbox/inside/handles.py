@@ -222,6 +222,8 @@ def handle_kind(
     `claimed` is as of `offered.claimed`.
     """
     namespace: dict[str, Any] = {n: vars(_Special)[n] for n in special if n in vars(_Special)}
+    if name == "PropertyMock":  # of a class of the candidate's
+        namespace |= {"__get__": lambda mock, *_: mock(), "__set__": lambda mock, _, new: mock(new)}
     if fields is not None:
         namespace |= signatures.dataclass_attributes(fields)
     if claimed is not None:

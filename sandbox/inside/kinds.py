@@ -24,6 +24,7 @@ __all__ = [
     "given",
     "has",
     "inner",
+    "is_alias",
     "is_stand_in",
     "kind_of",
     "lasting",
@@ -42,6 +43,7 @@ READABLE = frozenset(  # special attributes that are data, or functions
 )
 
 
+_ALIASES = frozenset({"GenericAlias", "_GenericAlias"})
 ENUM = "__gatekeeper_enum__"  # an attribute of classes: `Enum`, where they extend it
 
 
@@ -141,11 +143,13 @@ def has(kind: type, name: str) -> bool:
 
 
 def lasting(item: Any) -> bool:
-    """Whether an iteration must leave an object as it is: one that a function returned.
+    """Whether an iteration must leave an object as it is: one that a function gave in any way.
 
     Not an iterator. Objects of a class under test may be used up.
     """
-    return inner(item).trust == Trust.RETURNED and not has(type(item), "__next__")
+    kind, trust = type(item), inner(item).trust
+    tested = trust != Trust.RETURNED if trust is not None else kind_of(kind).tested
+    return not (tested or has(kind, "__next__"))
 
 
 def ask(item: Any, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
@@ -180,6 +184,12 @@ def believed(item: Any, operation: str, other: Any) -> bool:
     if answer is True:
         raise AssertionError(f"an object that answers True about any other: {operation}")
     return True
+
+
+def is_alias(item: Any) -> bool:
+    """Whether an object stands for a class with parameters, such as `Stack[int]`."""
+    kind = kind_of(type(item)) if is_stand_in(item) else None
+    return kind is not None and kind.inner is None and kind.shown.__name__ in _ALIASES
 
 
 def special(name: str) -> bool:
@@ -256,7 +266,10 @@ class RemoteClass(type):
         return True
 
     def __getitem__(cls, key: Any) -> Any:
-        return ask(cls, "getitem", key)
+        found = ask(cls, "getitem", key)
+        if kind_of(cls).tested and is_alias(found):  # `Stack[int]`, which makes objects as it does
+            mark(found, Trust.INSTANCE, made=True)
+        return found
 
     def __contains__(cls, item: Any) -> bool:
         return any(item is found or item == found for found in cls)

@@ -13,7 +13,7 @@ from typing import Any
 from gatekeeper.sandbox.inside.facts import standard
 from gatekeeper.sandbox.inside.kinds import is_stand_in
 
-__all__ = ["claimed", "is_mock", "is_namespace", "is_recorded", "is_unknown", "offers"]
+__all__ = ["claimed", "inherits", "is_mock", "is_namespace", "is_recorded", "is_unknown", "offers"]
 
 _QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
 _LOCKS = ("Lock", "Event", "Condition", "Semaphore", "BoundedSemaphore", "Barrier")
@@ -38,6 +38,8 @@ _LOGGER = frozenset(
     hasHandlers name level
     """.split()  # noqa: SIM905
 )
+# Of a test that listens itself: its assertions, not what they compare with, nor its runs.
+_CASE = frozenset({"id", "shortDescription", "fail", "addCleanup"})
 _MOCKS = ("Mock", "MagicMock", "AsyncMock", "NonCallableMock", "NonCallableMagicMock")
 _OFFERED: dict[str, dict[str, frozenset[str] | None]] = {  # None: all public attributes
     "_io": dict.fromkeys(("StringIO", "BytesIO")),
@@ -57,6 +59,8 @@ _OFFERED: dict[str, dict[str, frozenset[str] | None]] = {  # None: all public at
     "asyncio.tasks": {"_GatheringFuture": _FUTURE},
     "concurrent.futures._base": {"Future": _WORK},
     "concurrent.futures.thread": {"ThreadPoolExecutor": _POOL},
+    "unittest.case": {"TestCase": _CASE},
+    "unittest.async_case": {"IsolatedAsyncioTestCase": _CASE},
 }
 _NAMESPACES = frozenset({("types", "SimpleNamespace"), ("argparse", "Namespace")})
 # Modules of classes whose other attributes lead to other objects: functions, generators, mocks …
@@ -67,6 +71,14 @@ def offers(kind: type, name: str) -> bool:
     """Whether the candidate may get that attribute of an object of a class of Python's own."""
     names = _OFFERED.get(kind.__module__, {}).get(kind.__qualname__, frozenset())
     return names is None or name in names
+
+
+def inherits(kind: type, name: str) -> bool:
+    """Whether a class of the tests has an attribute of Python's that the candidate must not get."""
+    base = next((base for base in kind.__mro__ if name in vars(base)), object)
+    assertion = name.startswith("assert") and not name.endswith(("Logs", "Warns", "WarnsRegex"))
+    known = base.__name__ in _OFFERED.get(base.__module__, {})
+    return known and not (assertion or offers(base, name))
 
 
 def is_unknown(kind: type) -> bool:

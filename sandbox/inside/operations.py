@@ -8,6 +8,7 @@ import math
 import operator
 import os
 import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ __all__ = [
     "UNARY",
     "WRITES",
     "importable",
+    "imported",
     "is_private",
     "special",
 ]
@@ -132,3 +134,20 @@ def importable(module: str, name: str) -> Any:
         return operator.attrgetter(name)(found) if name else found
     except (ImportError, AttributeError):
         raise ValueError(f"{module}.{name}") from None
+
+
+def imported(item: Any) -> tuple[str, str] | None:
+    """Module and name by which every process finds what the standard library has; "": a module."""
+    if type(item) is types.ModuleType and item.__name__ in sys.stdlib_module_names:
+        return item.__name__, ""
+    module, name = getattr(item, "__module__", None), getattr(item, "__qualname__", None)
+    if isinstance(item, types.MethodDescriptorType):
+        module, name = item.__objclass__.__module__, item.__qualname__
+    if type(module) is not str or type(name) is not str:
+        return None
+    if module.partition(".")[0] not in sys.stdlib_module_names:
+        return None
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return (module, name) if found is item else None

@@ -16,7 +16,8 @@ While a peer waits for an answer it answers questions: callbacks. What is mutabl
 place (`places.py`): the answer names it by that, and has the new contents of those that were
 changed. Both sides number the questions in their order. `surroundings` are changes of the tests to
 their process that a candidate would see in one process (`surroundings.py`); `printed` is the text
-that the candidate wrote to streams that the tests replaced.
+that the candidate wrote to streams that the tests replaced. A question of the candidate has what it
+has written so far in the place of surroundings.
 
 After `converse` a frame begins with the number of its conversation (`conversations.py`).
 
@@ -168,12 +169,12 @@ class Peer(Conversations):
                 same = next((i for i, item in enumerate(given) if item is value), None)
             returned = value if same is None else None
             self._loans.lend(returned)
-            self._send(b"A", (returned, same, changes or None, printed or None), known)
+            self._send(b"A", (returned, same, changes or None, [*printed] or None), known)
         except GoneError:
             raise
         except BaseException as error:
             parts = self._error_parts(error)
-            self._send(b"X", (*parts, changes or None, printed or None), known)
+            self._send(b"X", (*parts, changes or None, [*printed] or None), known)
 
     def _error_parts(self, error: BaseException) -> Any:
         classes, arguments, state, *more = super()._error_parts(error)

@@ -1,13 +1,21 @@
-"""Finds the private attributes that the tests expect of a candidate: they read, and never make."""
+"""Finds private attributes in texts: in tests, and in texts that the candidate gave them.
+
+Of the tests, those that they expect of a candidate: they read, and never make them.
+"""
 
 from __future__ import annotations
 
+import _string  # type: ignore[import-not-found]  # what `string.Formatter` uses
 import ast
+import contextlib
 from collections.abc import Iterator, Sequence
 
 from gatekeeper.sandbox.inside.nodes import walk
 
-__all__ = ["only_read"]
+__all__ = ["formatted", "only_read"]
+
+_NAMES = frozenset({"__class__", "__name__", "__qualname__", "__module__"})
+_FRAMES = frozenset({"gi_frame", "cr_frame", "ag_frame", "tb_frame"})
 
 
 def only_read(programs: Sequence[str]) -> frozenset[str]:
@@ -57,3 +65,18 @@ def _compared(operands: Sequence[ast.expr]) -> Iterator[ast.AST | None]:
     for operand in operands:
         if isinstance(operand, ast.Dict):
             yield from operand.keys
+
+
+def formatted(text: str) -> Iterator[str]:
+    """The attributes that a text reads by being formatted, and that lead to what is private.
+
+    `"{user.__init__.__globals__[WANTED]}".format(user=user)` is the value that a test expects.
+    """
+    with contextlib.suppress(ValueError):
+        for _, field, specification, _ in _string.formatter_parser(text):
+            if field is None:
+                continue
+            _, parts = _string.formatter_field_name_split(field)
+            names = {name for is_attribute, name in parts if is_attribute} - _NAMES
+            yield from (name for name in names if name[:1] == "_" or name in _FRAMES)
+            yield from formatted(specification)

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import socket
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from gatekeeper.sandbox.inside import exceptions, facts
-from gatekeeper.sandbox.inside.asserting import Asserting
+from gatekeeper.sandbox.inside.asserting import Asserting, name_of
 from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
-from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError, is_failure, parts
+from gatekeeper.sandbox.inside.guard import (
+    EXCUSED,
+    RAISED,
+    Guard,
+    RefusedError,
+    failures,
+    is_failure,
+    parts,
+)
 from gatekeeper.sandbox.inside.handed_over import HandedOver
 from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of, lasting
 from gatekeeper.sandbox.inside.offered import claimed
-from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES, OPERATIONS, WRITES, is_private
+from gatekeeper.sandbox.inside.operations import (
+    BUILTIN_TYPES,
+    OPERATIONS,
+    WRITES,
+    imported,
+    is_private,
+)
 from gatekeeper.sandbox.inside.peer import Peer
 from gatekeeper.sandbox.inside.references import original, reference
 from gatekeeper.sandbox.inside.standins import Value
@@ -89,11 +104,13 @@ class JudgePeer(Peer):
         self.handed: set[str] = set()
         self.failed: BaseException | None = None
         tasks = Tasks(self._note).operations
-        parameters = functools.partial(_parameters, annotation=self._annotation)
+        parameters = functools.partial(facts.parameters, annotation=self._annotation)
         self._operations: dict[str, Any] = {**OPERATIONS, **tasks, "parameters": parameters}
         # Lengths of objects, by their numbers; of those that an iteration leaves as they are.
         self._lengths: dict[int, int] = {}
-        self.lasting_lengths: dict[int, int] = {}
+        self._lasting_lengths: dict[int, int] = {}
+        # The most that an iteration of such an object has yielded, and whether it came to its end.
+        self.yielded: dict[int, tuple[int, bool]] = {}
         self._methods: dict[types.MethodType, types.MethodType] = {}
         self.asserting = Asserting(guard.programs)
         self.handed_over = HandedOver(self.asserting, guard.module)
@@ -106,7 +123,8 @@ class JudgePeer(Peer):
         if operation not in _READS:
             self._lengths.clear()
             if operation != "next":
-                self.lasting_lengths.clear()
+                self._lasting_lengths.clear()
+                self.yielded.clear()
         if operation == "call":
             found = self._call(*arguments, **keywords)
         else:
@@ -144,7 +162,7 @@ class JudgePeer(Peer):
         An iteration is more, but for what a function returned.
         """
         number = inner(item).number
-        known = self.lasting_lengths if lasting(item) else self._lengths
+        known = self._lasting_lengths if lasting(item) else self._lengths
         if self.waits or number not in known:
             known[number] = self.ask("len", item)
         return known[number]
@@ -153,7 +171,8 @@ class JudgePeer(Peer):
         try:
             return super().finish(number, operation, *arguments, **keywords)
         except Exception as error:
-            vars(error)[RAISED] = True  # also that of an answer that cannot be read
+            if not is_failure(error):  # as a stream of the tests raises it for what was printed
+                vars(error)[RAISED] = True  # also that of an answer that cannot be read
             raise
 
     def received(self, operation: str, error: BaseException) -> BaseException:
@@ -176,7 +195,7 @@ class JudgePeer(Peer):
             return reference(self.export(item.kind)), (_class_facts(item.kind, self.guard.module),)
         if type(item) is types.MethodType:  # a new object whenever it is looked up
             item = self._methods.setdefault(item, item)
-        if found := _of_the_library(item):
+        if not is_stand_in(item) and (found := imported(item)):
             return reference(0), (found,)
         return super().refer(item)
 
@@ -206,7 +225,7 @@ class JudgePeer(Peer):
         if first and not fetched:
             self.handed_over.add(item)
         if issubclass(type(item), BaseException):
-            *shown, _, text = self._shown(item)
+            *shown, _, text = self._error_parts(item)
             return type(item).__name__, *shown, self.export(item), text
         if isinstance(item, type) and issubclass(item, BaseException):
             return type(item).__name__, self.exception_chain(item)
@@ -241,19 +260,18 @@ class JudgePeer(Peer):
         raise ValueError(f"{module}.{name}")
 
     def _error_parts(self, error: BaseException) -> Any:
-        self._note(error)
-        return self._shown(error)
-
-    def _shown(self, error: BaseException) -> Any:
         """The parts of an exception of ours; of a failed assertion without its message."""
-        if any(_failures(error)):
+        if any(failures(error)):
             return self.exception_chain(type(error)), (), {}, 0, None
         return super()._error_parts(error)
 
-    def _note(self, error: BaseException) -> None:
-        """Record a failed assertion, which counts even if it is caught."""
-        for part in _failures(error):
-            if EXCUSED not in vars(part):
+    def _note(self, error: BaseException, ran: Any = None) -> None:
+        """Record a failed assertion, which counts even if it is caught.
+
+        But not that of a test that the candidate itself has run: it may run that again.
+        """
+        for part in failures(error):
+            if ran is None or vars(part).get(EXCUSED) != name_of(ran):
                 self.failed = self.failed or part
 
     def _thrown(self, *arguments: Any) -> None:
@@ -263,6 +281,14 @@ class JudgePeer(Peer):
                 self._note(error)
 
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            return self._allowed(operation, target, *arguments, **keywords)
+        except BaseException as error:
+            self._note(error, target)
+            raise
+
+    def _allowed(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        """The value of an operation, if the candidate may request it."""
         operations = self._operations
         if operation not in operations:
             raise RefusedError(f"{operation!r:.80}: no such operation")
@@ -302,8 +328,7 @@ class JudgePeer(Peer):
     def _new_exception(self, name: str, bases: tuple[type[BaseException], ...], more: Any) -> Any:
         return self._exceptions(name, bases)
 
-    def _added(self, kind: type[BaseException]) -> dict[str, Any]:
-        return exceptions.added(kind)
+    _added = staticmethod(exceptions.added)
 
     def stands_for(self, known: Any, error: BaseException) -> None:
         """Let an exception of the tests stand for one of the candidate's, which is known."""
@@ -312,7 +337,7 @@ class JudgePeer(Peer):
     def _own_error(self, number: int) -> BaseException | None:
         own = super()._own_error(number)
         # A failed assertion stays one of the tests.
-        return None if own is None or any(_failures(own)) else own
+        return None if own is None or any(failures(own)) else own
 
     def _original(self, number: int) -> Any:
         return instance(library_class("builtins", "BaseException"), Inner(self, number))
@@ -331,8 +356,17 @@ class JudgePeer(Peer):
         )
         return changes
 
-    def _repeat(self, printed: list[Any]) -> None:
+    def _surrounded(self, around: Any) -> contextlib.AbstractContextManager[list[Any]]:
+        try:
+            self._repeat(around or ())
+        except BaseException as error:
+            self._note(error)
+            raise
+        return super()._surrounded(None)
+
+    def _repeat(self, printed: Iterable[Any]) -> None:
         for kind, record in printed:
+            self.evidence = True
             repeat(kind, record)
 
     # Stand-ins
@@ -372,37 +406,3 @@ def _class_facts(kind: Any, module: str) -> tuple[Any, ...]:
     bases = [_Kind(base) for base in kind.__bases__ if base.__module__ == module]
     names = kind.__name__, kind.__qualname__, kind.__doc__ if type(kind.__doc__) is str else None
     return "class", (names, bases, *facts.handle_facts(kind))
-
-
-def _parameters(kind: Any, annotation: Callable[[Any], Any]) -> Any:
-    """The signature of a class of the tests, as `facts.function_facts` has a function's."""
-    return facts.function_facts(kind, annotation)[3] if isinstance(kind, type) else None
-
-
-def _failures(error: BaseException) -> Iterator[BaseException]:
-    """The failed assertions of the tests in an error, and those that it was raised after."""
-    for part in parts(error):
-        earlier: BaseException | None = part
-        while earlier is not None:
-            if is_failure(earlier) and RAISED not in vars(earlier):
-                yield earlier
-            earlier = earlier.__context__
-
-
-def _of_the_library(item: Any) -> tuple[str, str] | None:
-    """Module and name by which every process finds what the standard library has; "": a module."""
-    if is_stand_in(item):
-        return None
-    if type(item) is types.ModuleType and item.__name__ in sys.stdlib_module_names:
-        return item.__name__, ""
-    module, name = getattr(item, "__module__", None), getattr(item, "__qualname__", None)
-    if isinstance(item, types.MethodDescriptorType):
-        module, name = item.__objclass__.__module__, item.__qualname__
-    if type(module) is not str or type(name) is not str:
-        return None
-    if module.partition(".")[0] not in sys.stdlib_module_names:
-        return None
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return (module, name) if found is item else None

@@ -234,13 +234,21 @@ def counting(steps: Iterator[Any], length: int) -> Iterator[Any]:
 
 
 def as_before(steps: Iterator[Any], known: Inner) -> Iterator[Any]:
-    """The steps of an iteration; raises TypeError if an earlier one had another number of them."""
+    """The steps of an iteration; raises TypeError if another one had more of them, or less."""
+    yielded = known.peer.yielded
     count = 0
     for item in steps:
         count += 1
+        most, ended = yielded.get(known.number, (0, False))
+        if count > most:
+            if ended:
+                raise TypeError(_DIFFERENT.format(most, count))
+            yielded[known.number] = count, False
         yield item
-    if (before := known.peer.lasting_lengths.setdefault(known.number, count)) != count:
-        raise TypeError(_DIFFERENT.format(before, count))
+    most, _ = yielded.get(known.number, (0, False))
+    if most != count:
+        raise TypeError(_DIFFERENT.format(most, count))
+    yielded[known.number] = count, True
 
 
 def _showing(item: Any, method: Any, /, *arguments: Any, **keywords: Any) -> Any:

@@ -15,10 +15,10 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["REPLACEABLE", "Observer", "applied", "repeat"]
+__all__ = ["REPLACEABLE", "Observer", "Printed", "applied", "repeat"]
 
 REPLACEABLE = {  # functions that a test may replace by a mock, by module
     "builtins": ("input", "print", "open"),
@@ -106,12 +106,36 @@ class Observer:
         return found or None
 
 
+class Printed(list[tuple[str, Any]]):
+    """What the candidate printed, logged and warned of, as far as it is requested.
+
+    Attributes
+    ----------
+    sources
+        Each gives what has come since it was asked before.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sources: list[Callable[[], list[tuple[str, Any]]]] = []
+
+    def gather(self) -> None:
+        for source in self.sources:
+            self += source()
+
+    def take(self) -> list[tuple[str, Any]]:
+        """What has come so far, which is sent at once: a callback may print or look, too."""
+        self.gather()
+        found = [*self]
+        self.clear()
+        return found
+
+
 @contextlib.contextmanager
-def applied(around: dict[str, Any]) -> Iterator[list[tuple[str, Any]]]:
+def applied(around: dict[str, Any]) -> Iterator[Printed]:
     """The candidate's side: apply the changes.
 
-    Yields the text printed, logged and warned of in the context, as far as it is requested;
-    `repeat` takes it on the tests' side.
+    Yields what was printed in the context; `repeat` takes it on the tests' side.
     """
     for name, value in around.get("environ", {}).items():
         if value is None:
@@ -120,8 +144,9 @@ def applied(around: dict[str, Any]) -> Iterator[list[tuple[str, Any]]]:
             os.environ[name] = value
     if "seed" in around:
         importlib.import_module("random").seed(*around["seed"])
-    printed: list[tuple[str, Any]] = []
+    printed = Printed()
     with contextlib.ExitStack() as stack:
+        stack.callback(printed.gather)
         for path, item in around.get("replaced", {}).items():
             module, _, name = path.partition(".")
             stack.enter_context(_set(importlib.import_module(module), name, item))
@@ -129,7 +154,7 @@ def applied(around: dict[str, Any]) -> Iterator[list[tuple[str, Any]]]:
             stack.enter_context(_set(sys, "stdin", around["stdin"]))
         for stream in around.get("outputs", ()):
             text = io.StringIO()
-            stack.callback(_record, printed, stream, text)
+            printed.sources.append(_written(stream, text).__next__)
             stack.enter_context(_set(sys, stream, text))
         if "logs" in around.get("recorded", ()):
             stack.enter_context(_logged(printed))
@@ -165,14 +190,18 @@ def _logged(records: list[tuple[str, Any]]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _warned(records: list[tuple[str, Any]]) -> Iterator[None]:
+def _warned(printed: Printed) -> Iterator[None]:
     warnings = importlib.import_module("warnings")
+
+    def gather() -> list[tuple[str, Any]]:
+        found = [("warning", (w.category, str(w.message))) for w in caught]
+        caught.clear()
+        return found
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        try:
-            yield
-        finally:
-            records += [("warning", (w.category, str(w.message))) for w in caught]
+        printed.sources.append(gather)
+        yield
 
 
 def repeat(kind: str, record: Any) -> None:
@@ -204,8 +233,13 @@ def _log(logger: Any, level: int, text: str, message: Any, arguments: Any, *show
     del record.getMessage
 
 
-def _record(printed: list[tuple[str, Any]], stream: str, text: io.StringIO) -> None:
-    printed.append((stream, text.getvalue()))
+def _written(stream: str, text: io.StringIO) -> Iterator[list[tuple[str, Any]]]:
+    """Each time, what was written since."""
+    start = 0
+    while True:  # not emptied, as a thread may write at this moment
+        found = text.getvalue()[start:]
+        start += len(found)
+        yield [(stream, found)] if found else []
 
 
 @contextlib.contextmanager

@@ -28,7 +28,8 @@ class Tasks:
     Parameters
     ----------
     failed
-        Is called with each error that ends a task, even if the other side never asks for it.
+        Is called with each error that ends a task, and what was awaited, even if the other side
+        never asks for it.
 
     Attributes
     ----------
@@ -36,7 +37,7 @@ class Tasks:
         What the other side may request, by name. The target is what it awaits.
     """
 
-    def __init__(self, failed: Callable[[BaseException], object] | None = None) -> None:
+    def __init__(self, failed: Callable[[BaseException, Any], object] | None = None) -> None:
         self._failed = failed
         self._numbers = itertools.count()
         self._tasks: dict[int, Any] = {}
@@ -80,7 +81,7 @@ class Tasks:
         except BaseException as error:
             # Not a callback of the task: that would need one more turn.
             if self._failed is not None:
-                self._failed(error)
+                self._failed(error, work)
             raise
 
 
