@@ -45,7 +45,9 @@ class CandidatePeer(Peer):
         self, connection: socket.socket, *, more: Mapping[str, Callable[..., Any]] | None = None
     ) -> None:
         super().__init__(connection)
-        self._operations = {**facts.OPERATIONS, **Tasks().operations, **(more or {})}
+        self._tasks = Tasks()
+        tasks = {**self._tasks.operations, **self._tasks.turns}
+        self._operations = {**facts.OPERATIONS, **tasks, **(more or {})}
         self._functions: dict[int, int] = {}  # numbers of functions of the tests, by id
         self._described: dict[int, None] = {}  # numbers of the classes that the tests know
         self.private: dict[int, dict[str, Any]] = {}  # attributes, by the numbers of their objects
@@ -124,7 +126,8 @@ class CandidatePeer(Peer):
 
     @contextlib.contextmanager
     def _applied(self, around: dict[str, Any]) -> Iterator[list[Any]]:
-        with surroundings.applied(around) as printed:
+        within = self._tasks.running() if "loop" in around else contextlib.nullcontext()
+        with within, surroundings.applied(around) as printed:
             self._printing[id(printed)] = printed
             try:
                 yield printed

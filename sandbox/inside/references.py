@@ -195,8 +195,8 @@ class References:
         if (theirs := self._number_of(error)) is not None:
             return self.exception_chain(kind), (), {}, -theirs, None
         state = {n: v for n, v in vars(error).items() if n[:1] != "_" or n == "__notes__"}
-        for name in ("filename", "filename2", "name"):  # which its arguments do not have
-            if type(value := getattr(error, name, None)) is str:
+        for name in _fields(kind):
+            if type(value := getattr(error, name, None)) in (str, int):
                 state[name] = value
         if error.__cause__ is not None:
             state["__cause__"] = error.__cause__
@@ -246,6 +246,14 @@ class References:
             with contextlib.suppress(Exception):
                 init(error, *arguments)
         return error
+
+
+def _fields(kind: type) -> Sequence[str]:
+    """The attributes of Python's exceptions that only their `__init__` sets, such as `errno`."""
+    above = [vars(base) for base in kind.__mro__ if base.__module__ == "builtins"]
+    items = {name: item for names in reversed(above) for name, item in names.items()}
+    fields = (name for name, item in items.items() if type(item) is types.MemberDescriptorType)
+    return [name for name in fields if name[:1] != "_"]
 
 
 _ORIGINAL = "__gatekeeper__"  # an attribute of exceptions: what stands for the original, its text

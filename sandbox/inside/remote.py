@@ -37,7 +37,7 @@ from gatekeeper.sandbox.inside.peer import Peer
 from gatekeeper.sandbox.inside.references import original, reference
 from gatekeeper.sandbox.inside.standins import Value
 from gatekeeper.sandbox.inside.surroundings import Observer, repeat
-from gatekeeper.sandbox.inside.tasks import Tasks, as_coroutine
+from gatekeeper.sandbox.inside.tasks import Driver, Tasks, as_coroutine
 from gatekeeper.sandbox.inside.wire import Parts
 from gatekeeper.sandbox.inside.wrappers import Wrappers
 
@@ -46,7 +46,7 @@ __all__ = ["JudgePeer"]
 # Answers of an object about itself, which alone are no evidence (`JudgePeer.evidence`).
 _OPINIONS = frozenset(
     """
-    eq ne lt le gt ge contains bool dir task step cancel
+    eq ne lt le gt ge contains bool dir task step cancel turn end
     """.split()  # noqa: SIM905
 )
 _READS = _OPINIONS | {"len", "iter", "getitem", "get", "str", "repr", "hash"}
@@ -103,6 +103,7 @@ class JudgePeer(Peer):
         self.answered = 0
         self.handed: set[str] = set()
         self.failed: BaseException | None = None
+        self._driver = Driver(self.ask)
         tasks = Tasks(self._note).operations
         parameters = functools.partial(facts.parameters, annotation=self._annotation)
         self._operations: dict[str, Any] = {**OPERATIONS, **tasks, "parameters": parameters}
@@ -354,7 +355,7 @@ class JudgePeer(Peer):
         self.guard.around.update(
             (id(item), item) for item in (changes or {}).get("replaced", {}).values()
         )
-        return changes
+        return {**(changes or {}), "loop": True} if self._driver.start() else changes
 
     def _surrounded(self, around: Any) -> contextlib.AbstractContextManager[list[Any]]:
         try:
