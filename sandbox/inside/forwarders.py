@@ -27,6 +27,7 @@ from gatekeeper.sandbox.inside.kinds import (
     mark,
     theirs,
 )
+from gatekeeper.sandbox.inside.library_values import WRITERS
 from gatekeeper.sandbox.inside.operations import (
     BINARY,
     BITWISE,
@@ -50,9 +51,29 @@ from gatekeeper.sandbox.inside.tasks import Waiting
 __all__ = ["FORWARDERS", "VALUES"]
 
 
+_SAMPLES: dict[type, Any] = {type(item): item for item in (1, 1.5, 1j, True, "a", b"a", None)}
+_SAMPLES |= {kind: kind() for kind in (list, tuple, dict, set, frozenset)}
+
+
+def _refused(item: Any, name: str, operands: Sequence[Any]) -> AssertionError:
+    """What to raise for an operation that must not get data of the tests.
+
+    No TypeError, which a test may expect: where the object raises one for other data of these
+    types, that is raised.
+    """
+    peer = inner(item).peer
+    others = [o if theirs(peer, o) else _SAMPLES.get(type(o), peer.stranger) for o in operands]
+    peer.ask(name, *others)
+    return AssertionError(REFUSED.format(name))
+
+
 def _ordering(name: str) -> Callable[[Any, Any], Any]:
     def compare(self: Any, other: Any) -> Any:
-        return believed(self, name, other) if theirs(inner(self).peer, other) else NotImplemented
+        if theirs(inner(self).peer, other):
+            return believed(self, name, other)
+        if type(other) in _SAMPLES or type(other) in WRITERS:
+            raise _refused(self, name, (self, other))
+        return NotImplemented  # the class of the other one may know what to do
 
     return compare
 
@@ -62,12 +83,12 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
 
     def operate(self: Any, *others: Any) -> Any:
         peer = inner(self).peer
+        operands = (*others, self) if reflected else (self, *others)
         informed = not all(theirs(peer, other) for other in others)
         if informed and not _may_be_informed(self):
-            raise TypeError(REFUSED.format(name))
+            raise _refused(self, name, operands)
         sources = {inner(o).trust for o in (self, *others) if isinstance(o, Remote)}
         informed = informed or Trust.INFORMED in sources
-        operands = (*others, self) if reflected else (self, *others)
         value = _value_of(self, others) if informed else None  # before it knows the data
         made = peer.ask(name, *operands)
         if not informed:
@@ -77,7 +98,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
         parts = made if name == "divmod" and type(made) is tuple and len(made) == 2 else (made,)
         for part in parts:
             if not isinstance(part, Remote) or isinstance(part, Value):
-                raise TypeError(REFUSED.format(name))
+                raise AssertionError(REFUSED.format(name))
             mark(part, Trust.INFORMED)
         return made
 
@@ -123,7 +144,7 @@ def _number(name: str) -> Callable[..., Any]:
     def convert(self: Any, *arguments: Any) -> Any:
         trust = inner(self).trust
         if trust == Trust.INFORMED or (arguments and trust != Trust.INSTANCE):
-            raise TypeError(REFUSED.format(name))
+            raise AssertionError(REFUSED.format(name))
         return given(self, ask(self, name, *arguments))
 
     return convert
@@ -201,7 +222,7 @@ def _described(name: str) -> Callable[..., Any]:
 def _length(self: Any) -> int:
     known = inner(self)
     if known.trust == Trust.INFORMED:
-        raise TypeError(REFUSED.format("len"))
+        raise AssertionError(REFUSED.format("len"))
     return int(known.peer.length(self) if counted(self) else ask(self, "len"))
 
 

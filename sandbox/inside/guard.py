@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -29,6 +30,7 @@ __all__ = ["EXCUSED", "RAISED", "Guard", "RefusedError", "failures", "is_failure
 EXCUSED = "__gatekeeper_excused__"  # an attribute of failed assertions: the test that they ended
 RAISED = "__gatekeeper_raised__"  # an attribute of exceptions that came from the candidate
 
+_EXPECTS = re.compile(r"(?:[rR]aises\w*\(|\bexcept\b)[^\n:]*")
 _GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # images may have Python 3.10
 _TEXTS = {
     "str": ("__str__", "__repr__"),
@@ -258,6 +260,11 @@ class Guard:
         if value:
             self._attached[at] = value[0]
         return True
+
+    @property
+    def expected(self) -> str:
+        """The parts of the tests that name exceptions which they expect."""
+        return " ".join(_EXPECTS.findall("\n".join(self.programs)))
 
     @functools.cached_property
     def _read(self) -> frozenset[str]:

@@ -44,6 +44,7 @@ __all__ = ["Peer"]
 
 _CHUNKS = 1 << 12, 1 << 20  # bytes to read at a time: least, most
 _NOTHING: contextlib.nullcontext[list[Any]] = contextlib.nullcontext([])
+_ENDS = StopIteration, StopAsyncIteration
 _SINGLE = frozenset({type(None), bool})  # of whose values there is only one
 
 
@@ -54,7 +55,14 @@ class Peer(Conversations):
     ----------
     connection
         A stream socket; both ends run the same version of this code.
+
+    Attributes
+    ----------
+    expected
+        Text that names the ends of iterations which any operation may raise; None: all.
     """
+
+    expected: str | None = None
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__(connection)
@@ -127,12 +135,14 @@ class Peer(Conversations):
     def received(self, operation: str, error: BaseException) -> BaseException:
         """The exception to raise here for one of the other side."""
         # These would end a loop of the tests as if there were no more items to check.
-        ends = isinstance(error, StopIteration | StopAsyncIteration)
-        if ends and operation not in ("next", "send", "throw", "anext"):
-            raised = RuntimeError(f"the candidate raised {error!r}")
-            raised.__cause__ = error
-            return raised
-        return error
+        ends = next((kind for kind in _ENDS if isinstance(error, kind)), None)
+        if ends is None or operation in ("next", "send", "throw", "anext"):
+            return error
+        if self.expected is None or ends.__name__ in self.expected:
+            return error
+        raised = AssertionError(f"the candidate raised {error!r}")
+        raised.__cause__ = error
+        return raised
 
     def serve(self) -> None:
         """Answer questions until the other side ends."""

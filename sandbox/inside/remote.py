@@ -99,6 +99,7 @@ class JudgePeer(Peer):
         self._observer = observer or Observer("")
         self.stranger = object()  # an object that no candidate's object can know
         self.unknown_name = f"gatekeeper_{os.urandom(8).hex()}"  # an attribute that nothing has
+        self.expected = guard.expected
         self.evidence = self.waits = False
         self.answered = 0
         self.handed: set[str] = set()

@@ -187,7 +187,7 @@ def _attribute(item: Any, name: str) -> Any:
     if name == "_as_parameter_":  # ctypes reads an address from it
         raise AttributeError(REFUSED.format(name))
     if not special(name) and known.trust != Trust.INSTANCE and _evades(item):
-        raise AttributeError(f"{name}: an object that has every attribute proves nothing")
+        raise AssertionError(f"{name}: an object that has every attribute proves nothing")
     if name in ("send", "throw") and kind_of(type(item)).shown in _GENERATORS:
         return functools.partial(ask, item, name)
     found = known.peer.ask("get", item, name)
