@@ -14,22 +14,29 @@ from attacks.data_sets import DATA_SETS
 from attacks.descriptors import DESCRIPTORS
 from attacks.endings import ENDINGS
 from attacks.errors import ERRORS
+from attacks.event_loops import EVENT_LOOPS
 from attacks.forged import FORGED
+from attacks.formatted_texts import FORMATTED_TEXTS
 from attacks.handed_over import HANDED_OVER
 from attacks.hidden_numbers import HIDDEN_NUMBERS
 from attacks.honest import HONEST
 from attacks.hosts import HOSTS
 from attacks.isolation import ISOLATION
 from attacks.iteration import ITERATION
+from attacks.iteration_ends import ITERATION_ENDS
 from attacks.kinds import KINDS
 from attacks.known_by_objects import KNOWN_BY_OBJECTS
 from attacks.left_work import LEFT_WORK
 from attacks.library_objects import LIBRARY_OBJECTS
+from attacks.looked_at import LOOKED_AT
 from attacks.memory import MEMORY
 from attacks.names import NAMES
 from attacks.own_classes import OWN_CLASSES
+from attacks.own_helpers import OWN_HELPERS
+from attacks.printed_texts import PRINTED_TEXTS
 from attacks.program import Program
 from attacks.protocol import PROTOCOL
+from attacks.refused_operators import REFUSED_OPERATORS
 from attacks.resources import RESOURCES
 from attacks.returned import RETURNED
 from attacks.runs import RUNS
@@ -63,4 +70,13 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     *(*DESCRIPTORS, *ENDINGS, *UNLABELLED, *RUNS, *SHARED_LISTS, *DATA_SETS),
     *(*LIBRARY_OBJECTS, *OWN_CLASSES, *KNOWN_BY_OBJECTS, *HIDDEN_NUMBERS, *LEFT_WORK),
+    *(
+        *EVENT_LOOPS,
+        *PRINTED_TEXTS,
+        *FORMATTED_TEXTS,
+        *OWN_HELPERS,
+        *LOOKED_AT,
+        *REFUSED_OPERATORS,
+        *ITERATION_ENDS,
+    ),
 )
