@@ -13,10 +13,10 @@ that asks the candidate's process. A candidate can give any answer, so only thes
 Never: whether an object equals or exceeds data of the tests. Whether it contains such data, only if
 the tests made the object themselves of a class under test. An operator (`Money(3) + 2`) gets data
 of the tests only if they made the object so, or apply operators to others that they made of its
-class; the result must be an object again, and is not converted to a number. An object may imitate a
-value, so the methods by which text, numbers and collections compare themselves (`COMPARING`) are
-not called on one that a function returned, and get no data on one that an object of a class under
-test returned.
+class; the result must be an object again, and is not converted to a number. Where one gets none,
+that is a failed assertion: a test may expect a TypeError. An object may imitate a value, so the
+methods by which text, numbers and collections compare themselves (`COMPARING`) are not called on
+one that a function returned, and get no data on one that an object of a class under test returned.
 """
 
 from __future__ import annotations
