@@ -6,11 +6,9 @@ import json
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,6 +20,8 @@ import pytest
 
 if find_spec("inspect_ai") is None:
     pytest.skip("inspect-ai is not installed: run `make test-harness`", allow_module_level=True)
+
+from killing import killed_when
 
 from gatekeeper.bundled.serve import Server
 
@@ -89,23 +89,6 @@ class Evaluation:
             timeout=240,
         )
 
-    def killed(self, command: str, calls: int) -> None:
-        """Start the command, and kill it after `calls` calls of its scorer."""
-        file = self.folder / "calls.txt"
-        started = subprocess.Popen(
-            ["bash", "-c", f"exec {command}"],
-            cwd=self.folder,
-            env=self.env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        while started.poll() is None and not (
-            file.exists() and len(file.read_text().splitlines()) > calls
-        ):
-            time.sleep(0.02)
-        started.send_signal(signal.SIGKILL)
-        assert started.wait() == -signal.SIGKILL
-
     @property
     def log(self) -> Path:
         (log,) = (self.folder / "logs").glob("*.eval")
@@ -134,12 +117,32 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
     server.server_close()
 
 
+@pytest.fixture(scope="module")
+def light(done: Evaluation) -> Path:
+    """The log without its events, which are most of it."""
+    from inspect_ai.log import write_eval_log
+
+    log = read(done.log)
+    for sample in log.samples:
+        sample.events = []
+    write_eval_log(log, str(path := done.folder / "light.eval"))
+    return path
+
+
 def inspect(command: str) -> None:
-    """Inspect's command line in this process: a new one imports for five seconds."""
+    """Inspect's command line in this process: a new one imports for some seconds."""
     from inspect_ai._cli.main import inspect as cli
 
     with suppress(SystemExit):
         cli(shlex.split(command), auto_envvar_prefix="INSPECT", standalone_mode=False)
+
+
+def killed(command: str, calls: int) -> None:
+    """Kill the command after `calls` calls of its scorer."""
+    file = Path("calls.txt")
+    killed_when(
+        lambda: file.exists() and len(file.read_text().splitlines()) > calls, inspect, command
+    )
 
 
 def read(path: Path) -> Any:
@@ -175,29 +178,29 @@ def test_the_commands_of_the_page(done: Evaluation) -> None:
     assert f"Score of all {len(gate)} outputs, {len(verified)} of them checked:" in done.printed
 
 
-def test_killed_and_run_again(done: Evaluation) -> None:
+def test_killed_and_run_again(light: Path) -> None:
     """It ends as one run does, and calls the scorer again only for samples under way."""
     command = (
-        f"inspect score {done.log} --scorer gatekeeper/gated -S scorer=slow -S budget=0.2 "
+        f"score {light} --scorer gatekeeper/gated -S scorer=slow -S budget=0.2 "
         "-S log=slow.db --action overwrite --output-file slow.eval --overwrite"
     )
-    done.killed(command, 5)
-    inspect(command.removeprefix("inspect "))
-    gate = gates(read(done.folder / "slow.eval"))
-    assert gate == gates(read(done.log))
-    called = Counter((done.folder / "calls.txt").read_text().split())
+    killed(command, 5)
+    inspect(command)
+    gate = gates(read(Path("slow.eval")))
+    assert gate == gates(read(light))
+    called = Counter(Path("calls.txt").read_text().split())
     assert called.keys() == {id_ for id_, each in gate.items() if each["verify"]}
     assert called.total() <= len(called) + 32
 
 
-def test_with_the_whole_budget_it_is_the_scorer_itself(done: Evaluation) -> None:
+def test_with_the_whole_budget_it_is_the_scorer_itself(light: Path) -> None:
     """And the page's table: budgets of 0.2 and 1; the interval holds the scorer's own metric."""
     from inspect_ai import score
     from inspect_ai.scorer import match
 
     from gatekeeper.adapters.inspect_ai import gated
 
-    log, how = read(done.log), {"action": "overwrite", "display": "none"}
+    log, how = read(light), {"action": "overwrite", "display": "none"}
     own = score(log, match(), **how)
     for _ in range(2):  # the second time from the log
         ours = score(log, gated("match", log="whole.db", budget=1), **how)
@@ -264,15 +267,17 @@ def test_floats_and_epochs_are_reduced_by_inspect(
         assert whole.pop() == pytest.approx((truth,) * 3, rel=1e-15)
 
 
-def test_a_total_and_a_warmup(done: Evaluation) -> None:
+def test_a_total_and_a_warmup(light: Path) -> None:
     """`inspect score` does not know how many samples will come: a total alone needs the horizon."""
     from inspect_ai import score
     from inspect_ai._util.error import PrerequisiteError
 
     from gatekeeper.adapters.inspect_ai import gated
 
+    made = read(light)
+
     def selected(**given: Any) -> int:
-        log = score(read(done.log), gated("match", **given), action="overwrite", display="none")
+        log = score(made, gated("match", **given), action="overwrite", display="none")
         return sum(each["verify"] for each in gates(log).values())
 
     assert selected(log="nine.db", total=9, horizon=80) == 9
@@ -293,7 +298,7 @@ def test_in_one_go_and_without_log_probabilities(
     names["samples"] = list(names["arithmetic"](size=60).dataset)
     exec(IN_ONE_GO.replace("Task(", "made = Task("), names)
     model = "openai-api/local/gatekeeper-bundled"
-    (log,) = eval(names["made"], model=model, display="none", log_dir="once")
+    (log,) = eval(names["made"], model=model, max_tokens=4, display="none", log_dir="once")
     assert log.status == "success"
     gate = gates(log)
     said = [r.getMessage() for r in caplog.records if r.name == "gatekeeper"]
@@ -304,10 +309,10 @@ def test_in_one_go_and_without_log_probabilities(
 
 
 def test_a_scorer_that_never_has_a_score_is_named(
-    done: Evaluation, caplog: pytest.LogCaptureFixture
+    light: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     inspect(
-        f"score {done.log} --scorer gatekeeper/gated -S scorer=silent -S log=silent.db "
+        f"score {light} --scorer gatekeeper/gated -S scorer=silent -S log=silent.db "
         "--action overwrite --output-file silent.eval --overwrite"
     )
     said = [r.getMessage() for r in caplog.records if r.name == "gatekeeper"]
@@ -422,10 +427,8 @@ def test_models_epochs_and_a_retry_after_kill_9(
     (tmp_path / "sums.py").write_text(SEVERAL)
     monkeypatch.chdir(tmp_path)
     calls = tmp_path / "calls.txt"
-    command = "eval sums.py --temperature 0.8 --epochs 2 --max-samples 8 --model "
-    Evaluation(tmp_path, done.env["LOCAL_BASE_URL"]).killed(
-        f"inspect {command} openai-api/local/gatekeeper-bundled", 5
-    )
+    command = "eval sums.py --temperature 0.8 --max-tokens 8 --epochs 2 --max-samples 8 --model "
+    killed(f"{command} openai-api/local/gatekeeper-bundled", 5)
     inspect(f"eval-retry {next((tmp_path / 'logs').glob('*.eval'))}")
     once = Counter(calls.read_text().split())
     assert once.total() <= len(once) + 4  # under way when it was killed
@@ -503,7 +506,7 @@ def test_an_eval_set_of_tasks_and_models_with_partial_credit(
         "eval-set marks.py --temperature 0.8 --epochs 2 --max-samples 4 --log-dir set "
         "--model openai-api/local/gatekeeper-bundled,openai-api/other/gatekeeper-bundled"
     )
-    Evaluation(tmp_path, done.env["LOCAL_BASE_URL"]).killed(f"inspect {command}", 20)
+    killed(command, 20)
     inspect(command)
     once = Counter(calls.read_text().splitlines())
     assert len(once) == 40  # half of two tasks, two models, two epochs, ten samples
@@ -531,7 +534,7 @@ def test_an_eval_set_of_tasks_and_models_with_partial_credit(
     assert found["low_questions"] < found["accuracy"] < found["high_questions"]
 
 
-def test_errors_are_one_line(done: Evaluation) -> None:
+def test_errors_are_one_line(done: Evaluation, light: Path) -> None:
     from inspect_ai import score
     from inspect_ai._util.error import PrerequisiteError
 
@@ -553,7 +556,7 @@ def test_errors_are_one_line(done: Evaluation) -> None:
     assert "policy 'nope'" in refused(policy="nope")
     assert "bogus" in refused(bogus=1)
     assert not Path("bad.db").exists()
-    own, few = str(done.log.with_suffix(".db")), read(done.log)
+    own, few = str(done.log.with_suffix(".db")), read(light)
     few.samples = few.samples[:5]  # Inspect copies all of them before it scores one
     with pytest.raises(PrerequisiteError) as error:  # the log was written with another scorer
         score(few, gated("includes", log=own, budget=0.2), display="none")
@@ -567,7 +570,7 @@ def test_errors_are_one_line(done: Evaluation) -> None:
     assert "-S log is needed" in str(error.value.message)
     assert main(["report", "nowhere.db"]) == 2
     with pytest.raises(PrerequisiteError) as error:
-        inspect(f"score {done.log} --scorer gatekeeper/gated -S scorer=mtch -S log=x.db")
+        inspect(f"score {light} --scorer gatekeeper/gated -S scorer=mtch -S log=x.db")
     assert "-S scorer=mtch: no scorer of that name" in str(error.value.message)
 
 
