@@ -15,7 +15,7 @@ import textwrap
 import threading
 import time
 from asyncio.selector_events import _SelectorSocketTransport
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -139,41 +139,47 @@ def model(base_url: str) -> dict[str, Any]:
     return {"model": "openai/gatekeeper-bundled", "api_base": base_url, "api_key": "none"}
 
 
-def test_the_program_of_the_page(
+@pytest.fixture
+def run(
     base_url: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Run again with the same log, it asks, decides and charges nothing twice."""
+) -> Iterator[Callable[..., str]]:
+    """Runs a program in this process, because a new one imports LiteLLM for four seconds: what it
+    prints."""
+    import litellm
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_API_BASE", base_url)
-    ran = subprocess.run([sys.executable, "-c", SHORT], capture_output=True, text=True)
-    assert "Verdict.PASSED" in ran.stdout, ran.stderr
+
+    def printed(program: str, *arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["program.py", *arguments])
+        exec(program, {})
+        return capsys.readouterr().out
+
+    yield printed
+    litellm.callbacks, litellm.input_callback = [], []
+
+
+def test_the_programs_of_the_page(run: Callable[..., str]) -> None:
+    """Run again with the same log, the second asks, decides and charges nothing twice."""
+    assert "Verdict.PASSED" in run(SHORT)
     ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     lines = [line.split() for line in ran.stdout.splitlines() if line.startswith("q")]
     assert [(id_, reason) for id_, _, reason in lines] == [("q1", "warmup"), ("q2", "warmup")]
     assert {verdict for _, verdict, _ in lines} <= {"passed", "failed", "no_answer"}
-    exec(PROGRAM, {})
-    assert capsys.readouterr().out == ""
+    assert run(PROGRAM) == ""
 
 
-def score(base_url: str, program: str, *arguments: str, **more: Any) -> subprocess.Popen[str]:
-    """The page's second program."""
-    env = {**os.environ, "OPENAI_API_KEY": "none", "OPENAI_API_BASE": base_url}
-    words = [sys.executable, "-c", program, *arguments]
-    return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True, **more)
-
-
-def test_the_table_of_the_page(base_url: str, tmp_path: Path) -> None:
+def test_the_table_of_the_page(run: Callable[..., str]) -> None:
     """Budgets of 0.2 and 1 on the same answers: the interval holds the score of all."""
     rows = re.findall(r"\| ([\d.]+) \| ([\d.]+) \| (known|[\d. –]+) \| ([\d. –]+) \|", PAGE)
     ends = []
     for budget, *row in rows:
-        ran = score(base_url, SCORE, budget, str(tmp_path / f"{budget}.db"))
-        printed = re.findall(r"  [a-z ]+ ([\d.]+)   (.+)", ran.communicate()[0])
+        printed = re.findall(r"  [a-z ]+ ([\d.]+)   (.+)", run(SCORE, budget, f"{budget}.db"))
         assert [printed[0][0], printed[0][1], printed[1][1]] == row
         ends.append([float(value) for value in re.findall(r"[\d.]+", " ".join(printed[0]))])
     (value, low, high), (known,) = ends
@@ -194,26 +200,23 @@ def noting(output, task, checker=MathChecker()):
 """
 
 
-def test_a_log_goes_on_after_kill_9(base_url: str, tmp_path: Path) -> None:
+def test_a_log_goes_on_after_kill_9(run: Callable[..., str]) -> None:
     """At temperature 0.8: an output with a decision is not asked again, none is verified twice."""
     program = SCORE.replace("[:160]", "[:60]").replace("temperature=0,", "temperature=0.8,")
     program = program.replace("=MathChecker()", "=noting")
     program = program.replace("budget, log =", NOTING + "budget, log =")
-    calls = tmp_path / "calls.txt"
+    calls = Path("calls.txt")
 
     def called() -> list[str]:
         return calls.read_text().splitlines() if calls.exists() else []
 
-    killed = score(base_url, program, "0.5", "run.db", cwd=tmp_path)
-    while killed.poll() is None and len(called()) < 4:
-        time.sleep(0.01)
-    killed.send_signal(signal.SIGKILL)
-    killed.communicate()
+    with subprocess.Popen([sys.executable, "-c", program, "0.5", "run.db"]) as killed:
+        while killed.poll() is None and len(called()) < 4:
+            time.sleep(0.01)
+        killed.kill()
     assert killed.returncode == -signal.SIGKILL
     before = called()
-    again = score(base_url, program, "0.5", "run.db", cwd=tmp_path)
-    (printed, _) = again.communicate()
-    assert again.returncode == 0
+    printed = run(program, "0.5", "run.db")
     ids = [line.split()[0] for line in called()]
     tasks = [task for task in read_tasks(TASKS)[:60] if task["kind"] == "math"]
     assert f"of all {len(tasks)} outputs, {len(set(ids))} of them checked" in printed
@@ -221,8 +224,7 @@ def test_a_log_goes_on_after_kill_9(base_url: str, tmp_path: Path) -> None:
     # The one whose verification was under way is verified again: the same answer.
     assert len(ids) <= len(set(ids)) + 1
     assert len(set(called())) == len(set(ids)) > len(before)
-    once_more = score(base_url, program, "0.5", "run.db", cwd=tmp_path)
-    assert once_more.communicate()[0] == printed
+    assert run(program, "0.5", "run.db") == printed
     assert len(called()) == len(ids)
 
 

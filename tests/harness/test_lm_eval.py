@@ -7,12 +7,10 @@ import json
 import os
 import re
 import shlex
-import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
@@ -27,6 +25,7 @@ if find_spec("lm_eval") is None:
 os.environ["HF_DATASETS_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
 
 import lm_eval
+from killing import killed_when
 from lm_eval.tasks import TaskManager
 
 from gatekeeper.adapters.lm_eval import GateOptions, Grading, main, simple_evaluate
@@ -62,6 +61,18 @@ def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)  # the task names its data from there
 
 
+class Included(TaskManager):
+    """Without the harness's own thousands of tasks, which take five seconds to list."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more, include_defaults=False)
+
+
+@pytest.fixture
+def without_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lm_eval.tasks.TaskManager", Included)
+
+
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The harness's cache of responses: the model answers each question once for all tests."""
@@ -74,7 +85,7 @@ def evaluate(url: str, gate: GateOptions | None, **more: Any) -> Any:
         "model": model,
         "model_args": f"model=gatekeeper-bundled,base_url={url},num_concurrent=4,max_retries=1",
         "tasks": [TASK],
-        "task_manager": TaskManager(include_path="examples/lm_eval", include_defaults=False),
+        "task_manager": Included(include_path="examples/lm_eval"),
         "limit": LIMIT,
         "apply_chat_template": True,
         "bootstrap_iters": 100,
@@ -84,21 +95,19 @@ def evaluate(url: str, gate: GateOptions | None, **more: Any) -> Any:
     return simple_evaluate(gate=gate, **arguments | more)
 
 
+@pytest.mark.usefixtures("without_defaults")
 def test_the_page_runs_and_goes_on_after_kill_9(url: str, tmp_path: Path) -> None:
-    """The page's own command, killed while the model answers, and run again."""
+    """The page's own command, after one with its arguments that was killed while the model
+    answers."""
     (block,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
     serve, command = block.split("\n", 1)
     assert serve == "python -m gatekeeper.bundled.serve --port 8011 &"
     command = command.replace("http://127.0.0.1:8011/v1/chat/completions", url)
     command = command.replace("run.db", str(tmp_path / "run.db")).replace("\\\n", " ")
-    words = [sys.executable, *shlex.split(command)[1:], "--output_path", str(tmp_path / "out")]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
-        while first.poll() is None and answered(tmp_path) < 50:
-            time.sleep(0.2)
-        first.send_signal(signal.SIGKILL)
-    assert first.returncode == -signal.SIGKILL
+    _, *words = [*shlex.split(command), "--output_path", str(tmp_path / "out")]
+    killed_when(lambda: answered(tmp_path) >= 50, main, words[words.index("run") :])
     kept = answered(tmp_path)
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert f"Cached requests: {kept}, Requests remaining: {300 - kept}" in done.stderr
     assert "| exact_match@all" in done.stdout.replace("|exact", "| exact")
@@ -142,8 +151,8 @@ def answered(folder: Path) -> int:
 
 def test_a_budget_of_1_gives_the_harness_s_own_score(url: str, answers: str) -> None:
     """Every number, standard errors included, from answers that were generated twice."""
-    own = evaluate(url, None)
-    gated = evaluate(url, GateOptions(budget=1.0), use_cache=answers)
+    own = evaluate(url, None, limit=40)
+    gated = evaluate(url, GateOptions(budget=1.0), limit=40, use_cache=answers)
     assert gated["results"] == own["results"]
     assert gated["n-samples"] == own["n-samples"]
     assert 0.2 < own["results"][TASK]["exact_match,boxed"] < 0.9
@@ -174,7 +183,7 @@ def test_a_run_stopped_while_it_verifies_goes_on(url: str, answers: str, tmp_pat
     calls: list[Any] = []
 
     def stopping_at(n: int) -> Any:
-        manager = TaskManager(include_path="examples/lm_eval", include_defaults=False)
+        manager = Included(include_path="examples/lm_eval")
         load = manager.load
 
         def loading(tasks: Any) -> Any:
@@ -217,6 +226,7 @@ def noted(doc, results):
 """
 
 
+@pytest.mark.usefixtures("without_defaults")
 def test_killed_at_temperature_0_8_and_run_again(url: str, tmp_path: Path) -> None:
     """`--use_cache`, which keeps no sampled answers: those of the gate's log count."""
     example = (ROOT / "examples" / "lm_eval" / f"{TASK}.yaml").read_text()
@@ -231,15 +241,9 @@ def test_killed_at_temperature_0_8_and_run_again(url: str, tmp_path: Path) -> No
         """With another seed the endpoint gives other answers, as one without seeds does."""
         model = f"model=gatekeeper-bundled,base_url={url},seed={seed},num_concurrent=4"
         return [
-            *(sys.executable, "-m", "gatekeeper.adapters.lm_eval", "run", "--model", "gated-chat"),
-            *("--model_args", model, "--tasks", "noted", "--include_path", str(tmp_path)),
-            *(
-                "--apply_chat_template",
-                "--limit",
-                "30",
-                "--gen_kwargs",
-                "temperature=0.8,do_sample=true",
-            ),
+            *("run", "--model", "gated-chat", "--model_args", model),
+            *("--tasks", "noted", "--include_path", str(tmp_path), "--limit", "30"),
+            *("--apply_chat_template", "--gen_kwargs", "temperature=0.8,do_sample=true"),
             *("--use_cache", str(tmp_path / "answers"), "--gate_log", str(tmp_path / "run.db")),
             *("--gate_budget", "0.5", "--output_path", str(tmp_path / "out")),
         ]
@@ -247,16 +251,10 @@ def test_killed_at_temperature_0_8_and_run_again(url: str, tmp_path: Path) -> No
     def called() -> list[str]:
         return calls.read_text().splitlines() if calls.exists() else []
 
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command(1), **quiet) as first:
-        while first.poll() is None and len(called()) < 7:  # two pipelines of filters for each
-            time.sleep(0.01)
-        first.send_signal(signal.SIGKILL)
-    assert first.returncode == -signal.SIGKILL
+    killed_when(lambda: len(called()) >= 7, main, command(1))  # two pipelines of filters for each
     before = called()
     assert 7 <= len(before) < 30
-    again = subprocess.run(command(2), capture_output=True, text=True, check=False)
-    assert again.returncode == 0, again.stderr[-3000:]
+    assert main(command(2)) == 0
     ids = [line.split()[0] for line in called()]
     assert len(set(ids)) == 15
     # Once each; the document whose metrics were under way has them again, of the same answer.
@@ -317,7 +315,7 @@ def graded(folder: Path) -> TaskManager:
             text += "repeats: 2\n"
         (folder / f"{name}.yaml").write_text(text)
     (folder / "both.yaml").write_text(GROUP)
-    return TaskManager(include_path=str(folder), include_defaults=False)
+    return Included(include_path=str(folder))
 
 
 def test_graded_metrics_filters_tasks_and_groups(
@@ -387,7 +385,7 @@ def test_documents_without_a_number_and_tasks_without_a_document(tmp_path: Path)
     (tmp_path / "both.yaml").write_text(group)
 
     def run(budget: float, tasks: str, **more: Any) -> Any:
-        manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
+        manager = Included(include_path=str(tmp_path))
         gate = GateOptions(budget=budget)
         given = {"tasks": [tasks], "task_manager": manager, "bootstrap_iters": 0}
         return simple_evaluate("dummy", gate=gate, **given | more)
@@ -413,7 +411,8 @@ def test_documents_without_a_number_and_tasks_without_a_document(tmp_path: Path)
 
 def test_without_log_probabilities_it_draws(caplog: pytest.LogCaptureFixture) -> None:
     with serving(refuse_logprobs=True) as refusing:
-        gated = evaluate(refusing, GateOptions(budget=0.4), limit=60)
+        short = {"limit": 60, "gen_kwargs": "max_gen_toks=4"}
+        gated = evaluate(refusing, GateOptions(budget=0.4), **short)
     said = [r.getMessage() for r in caplog.records if r.name == "gatekeeper"]
     assert sum("came without log-probabilities" in text for text in said) == 1
     reported = gated["gatekeeper"]["tasks"][TASK]
@@ -486,7 +485,7 @@ def test_a_task_sets_its_own_metric(url: str, answers: str, tmp_path: Path) -> N
         (tmp_path / f"{name}.yaml").write_text(
             text if wrong is None else text.replace("passing: 1.0", "passing: 2.0")
         )
-        manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
+        manager = Included(include_path=str(tmp_path))
         gated = evaluate(
             url, GateOptions(budget=1.0), tasks=[name], task_manager=manager, use_cache=answers
         )
@@ -517,42 +516,29 @@ def test_bad_input_is_refused(url: str, answers: str, wrong: Any, said: str) -> 
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "said"),
     [
-        ["--tasks", "nothing", "--model", "gated-chat"],
-        ["--tasks", TASK, "--model", "gated-chat", "--gate_budget", "0"],
-        ["--tasks", TASK, "--model", "gated-chat", "--gate_policy", "luck"],
-        ["--tasks", TASK, "--model", "gated-chat", "--gate_passing", "nan"],
-        ["--tasks", "{folder}/empty.yaml", "--model", "gated-chat"],
-        ["--tasks", "{folder}/missing.yaml", "--model", "gated-chat"],
-        [
-            "--tasks",
-            TASK,
-            "--model",
-            "gated-chat",
-            "--model_args",
-            "base_url=http://127.0.0.1:9/v1",
-        ],
+        ("--tasks nothing", "Tasks not found: nothing"),
+        (f"--tasks {TASK} --gate_budget 0", "--gate_budget: '0': give a number"),
+        (f"--tasks {TASK} --gate_policy luck", "--gate_policy: 'luck' is unknown"),
+        (f"--tasks {TASK} --gate_passing nan", "--gate_passing: 'nan': give a number"),
+        ("--tasks {folder}/empty.yaml", "cannot be loaded: StopIteration"),
+        ("--tasks {folder}/missing.yaml", "cannot be loaded: FileNotFoundError"),
+        (f"--tasks {TASK}", "base_url='http://127.0.0.1:9/v1' does not answer"),
     ],
 )
-def test_bad_input_on_the_command_line(
-    wrong: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
-) -> None:
+@pytest.mark.usefixtures("without_defaults")
+def test_bad_input_on_the_command_line(wrong: str, said: str, tmp_path: Path, capfd: Any) -> None:
     """One line after the harness's own, no traceback, and 2."""
-    manager = TaskManager
-    monkeypatch.setattr(  # without thousands of tasks that are not asked for
-        "lm_eval.tasks.TaskManager", lambda **more: manager(**more, include_defaults=False)
-    )
     example = (ROOT / "examples" / "lm_eval" / f"{TASK}.yaml").read_text()
     (tmp_path / "utils.py").write_text((ROOT / "examples" / "lm_eval" / "utils.py").read_text())
     (tmp_path / "no.jsonl").write_text("")
     for name, data in (("empty", tmp_path / "no.jsonl"), ("missing", tmp_path / "none.jsonl")):
         text = example.replace("gatekeeper/bundled/tasks.jsonl", str(data))
         (tmp_path / f"{name}.yaml").write_text(text)
-    command = [word.format(folder=tmp_path) for word in wrong]
-    if "--model_args" not in command:
-        command += ["--model_args", "base_url=http://127.0.0.1:9/v1"]
-    command += ["--include_path", "examples/lm_eval", "--apply_chat_template", "--limit", "60"]
-    assert main(command) == 2
+    command = f"{wrong.format(folder=tmp_path)} --model gated-chat --apply_chat_template --limit 60"
+    command += " --model_args base_url=http://127.0.0.1:9/v1 --include_path examples/lm_eval"
+    assert main(command.split()) == 2
     last = capfd.readouterr().err.strip().splitlines()[-1]
     assert last.startswith("gatekeeper: "), last
+    assert said in last
