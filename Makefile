@@ -57,8 +57,10 @@ test-vllm: $(if $(filter .venv-vllm/%,$(PYTHON_VLLM)),.venv-vllm/ready)
 
 test-harness: $(HARNESSES:%=test-harness-%)
 
-# Phoenix's plug-in of pytest warns while it is imported.
+# Phoenix's plug-in of pytest warns while it is imported. Its server has an environment of its own:
+# beside it the client imports all of the server.
 test-harness-phoenix: export PYTEST_DISABLE_PLUGIN_AUTOLOAD := 1
+test-harness-phoenix: .venv-harness/phoenix-server/ready
 
 # Its own pytest and not `python -m pytest`: what is tested is what was installed.
 $(HARNESSES:%=test-harness-%): test-harness-%: .venv-harness/%/ready

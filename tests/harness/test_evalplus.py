@@ -7,12 +7,10 @@ import json
 import os
 import re
 import shlex
-import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from importlib.util import find_spec
@@ -26,8 +24,9 @@ if find_spec("evalplus") is None:
 
 import bundled_humaneval
 from evalplus import evaluate
-from evalplus.data import humaneval
+from evalplus.data import humaneval, mbpp
 from evalplus.eval import untrusted_check
+from killing import killed_when
 from scripted_upstream import Request, Script, ScriptedUpstream, completion, reply
 
 from gatekeeper.adapters.evalplus.checkers import check_program
@@ -59,29 +58,46 @@ def place(folder: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(line: str) -> list[str]:
-    words = shlex.split(line)
-    assert words[0] == "gatekeeper"
-    return [str(Path(sys.executable).with_name("gatekeeper")), *words[1:]]
+Ran = subprocess.CompletedProcess[str]
 
 
-def environment(place: Path, **more: str) -> dict[str, str]:
-    given = {"HUMANEVAL_OVERRIDE_PATH": str(place / "problems.jsonl")}
-    return {**os.environ, **given, "XDG_CACHE_HOME": str(place / "cache"), **more}
+@pytest.fixture
+def run(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], Ran]:
+    """Runs a command in this process: a new one loads EvalPlus for a second."""
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(humaneval, "HUMANEVAL_OVERRIDE_PATH", "problems.jsonl")
+    monkeypatch.setattr(mbpp, "MBPP_OVERRIDE_PATH", "mbpp.jsonl")
+    monkeypatch.setattr(evaluate, "CACHE_DIR", str(place / "cache" / "evalplus"))
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    return lambda line: Ran(line, main(words(line)), *capsys.readouterr())
 
 
-def run(place: Path, words: list[str], **more: str) -> subprocess.CompletedProcess[str]:
-    env = environment(place, **more)
-    return subprocess.run(words, cwd=place, env=env, capture_output=True, text=True, check=False)
+def words(line: str) -> list[str]:
+    gatekeeper, *arguments = shlex.split(line)
+    assert gatekeeper == "gatekeeper"
+    return arguments
 
 
-def test_a_budget_of_1_gives_evalplus_s_own_pass_at_1(place: Path) -> None:
+def own_process(place: Path, line: str, **more: str) -> Ran:
+    """A command line of gatekeeper or of Python, in a process of its own."""
+    name, *arguments = shlex.split(line)
+    command = [str(Path(sys.executable).with_name(name)), *arguments]
+    given = {"HUMANEVAL_OVERRIDE_PATH": "problems.jsonl", "MBPP_OVERRIDE_PATH": "mbpp.jsonl"}
+    env = {**os.environ, **given, "XDG_CACHE_HOME": str(place / "cache"), **more}
+    return subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, check=False)
+
+
+def test_a_budget_of_1_gives_evalplus_s_own_pass_at_1(
+    place: Path, run: Callable[[str], Ran]
+) -> None:
     """The page's command beside EvalPlus's; our sandbox gives its tests the same verdicts."""
     (place / "own.jsonl").write_bytes((place / "samples.jsonl").read_bytes())
-    own = run(place, [sys.executable, "-m", "evalplus.evaluate", "humaneval", "own.jsonl"])
+    own = own_process(place, "python -m evalplus.evaluate humaneval own.jsonl")
     assert own.returncode == 0, own.stderr[-3000:]
     base, plus = re.findall(r"pass@1:\s+([0-9.]+)", own.stdout)
-    gated = run(place, command(WHOLE))
+    gated = own_process(place, WHOLE)
     assert gated.returncode == 0, gated.stderr[-3000:]
     assert f"humaneval (base tests) pass@1: {base}, all samples checked\n" in gated.stdout
     assert f"humaneval+ (base + extra tests) pass@1: {plus}, all samples checked\n" in gated.stdout
@@ -93,7 +109,7 @@ def test_a_budget_of_1_gives_evalplus_s_own_pass_at_1(place: Path) -> None:
         (found,) = theirs[line["id"].removesuffix("/0")]
         right = found["base_status"] == found["plus_status"] == "pass"
         assert (line["verdict"] == "passed") == right, line
-    fenced = run(place, [*command(WHOLE), "--sandbox", "local", "--json"])
+    fenced = run(f"{WHOLE} --sandbox local --json")
     if "no isolation" not in fenced.stderr:
         assert f"{json.loads(fenced.stdout)['scores']['plus']['pass@1']['point']:.3f}" == plus
 
@@ -113,24 +129,26 @@ ODD: list[tuple[str, str, str, list[Any], str]] = [
 ]
 
 
-def test_a_sandbox_runs_the_whole_solution_and_nothing_else(tmp_path: Path) -> None:
+def test_a_sandbox_runs_the_whole_solution_and_nothing_else(
+    place: Path, run: Callable[[str], Ran]
+) -> None:
     """As EvalPlus: without the prompt, and where Markdown is in a docstring."""
-    with (tmp_path / "problems.jsonl").open("w") as problems:
+    with (place / "problems.jsonl").open("w") as problems:
         for number, (prompt, body, _, inputs, _) in enumerate(ODD):
             made: dict[str, Any] = {"task_id": f"HumanEval/{number}", "prompt": prompt}
             made |= {"entry_point": "f", "canonical_solution": body, "contract": "", "atol": 0}
             made |= {"base_input": [[value] for value in inputs], "plus_input": []}
             problems.write(json.dumps(made) + "\n")
-    with (tmp_path / "samples.jsonl").open("w") as samples:
+    with (place / "samples.jsonl").open("w") as samples:
         for number, (_, _, solution, _, _) in enumerate(ODD):
             line = {"task_id": f"HumanEval/{number}", "solution": solution}
             samples.write(json.dumps(line) + "\n")
     for sandbox in ("evalplus", "local", "docker"):
-        done = run(tmp_path, [*command(WHOLE), "--sandbox", sandbox])
+        done = run(f"{WHOLE} --sandbox {sandbox}")
         if done.returncode == 2 and "sandbox" in done.stderr.splitlines()[-1]:
             continue
         assert done.returncode == 0, done.stderr[-2000:]
-        verdicts = [line["verdict"] for line in read_jsonl(tmp_path / "verdicts.jsonl", dict)]
+        verdicts = [line["verdict"] for line in read_jsonl(place / "verdicts.jsonl", dict)]
         assert verdicts == [verdict for *_, verdict in ODD], sandbox
 
 
@@ -147,7 +165,7 @@ def test_a_sample_that_kills_its_checker_costs_no_other_verdict(place: Path) -> 
     for sample, solution in zip(samples, (ENDLESS, KILLING), strict=False):
         sample["solution"] = solution
     (place / "samples.jsonl").write_text("".join(f"{json.dumps(s)}\n" for s in samples[:8]))
-    process = run(place, [*command(WHOLE), "--json"])
+    process = own_process(place, f"{WHOLE} --json")
     assert process.returncode == 1, process.stderr[-3000:]
     report = json.loads(process.stdout)
     assert (report["verified"], report["could_not_tell"]) == (7, 1)
@@ -156,17 +174,10 @@ def test_a_sample_that_kills_its_checker_costs_no_other_verdict(place: Path) -> 
     assert "passed" in {line["verdict"] for line in lines[2:]}
 
 
-def test_the_page_s_command_goes_on_after_kill_9(place: Path) -> None:
-    words = [*command(GATED), "--json"]
-    env = environment(place)
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(words, cwd=place, env=env, **quiet) as first:
-        while first.poll() is None and outcomes(place) <= 8:
-            time.sleep(0.05)
-        first.send_signal(signal.SIGKILL)
-    assert first.returncode == -signal.SIGKILL
+def test_the_page_s_command_goes_on_after_kill_9(place: Path, run: Callable[[str], Ran]) -> None:
+    killed_when(lambda: outcomes(place) > 8, main, words(GATED))
     before = outcomes(place)
-    again = run(place, words)
+    again = own_process(place, f"{GATED} --json")
     assert again.returncode == 0, again.stderr[-3000:]
     reported = json.loads(again.stdout)
     assert before < outcomes(place) == reported["verified"] == len(reported["selected"])
@@ -176,14 +187,14 @@ def test_the_page_s_command_goes_on_after_kill_9(place: Path) -> None:
     assert reported["verified"] == 0.2 * N
     found = reported["scores"]["plus"]["pass@1"]
     assert 0 < found["low"] < found["point"] < found["high"] < 1
-    whole = run(place, [word.replace("run.db", "other.db") for word in words])
+    whole = run(f"{GATED} --json".replace("run.db", "other.db"))
     assert json.loads(whole.stdout) == reported
     # A finished log says how long its checks took: the same as the command that made it.
-    told = [run(place, command(GATED.replace("run.db", "third.db"))).stdout for _ in range(2)]
+    told = [run(GATED.replace("run.db", "third.db")).stdout for _ in range(2)]
     assert told[0] == told[1]
     assert re.search(r"The checks take \d+ s with --workers 2; those of all", told[0])
     # The page's table: the interval of the part holds the score of all.
-    every = json.loads(run(place, [*command(WHOLE), "--json"]).stdout)["scores"]
+    every = json.loads(run(f"{WHOLE} --json").stdout)["scores"]
     table = re.findall(r"tests \| ([\d.]+), ([\d.]+) – ([\d.]+) \| ([\d.]+) \|", PAGE)
     for kind, row in zip(("base", "plus"), table, strict=True):
         part = reported["scores"][kind]["pass@1"]
@@ -201,17 +212,17 @@ def outcomes(place: Path) -> int:
         return 0
 
 
-def test_a_part_of_the_problems_and_its_plan(place: Path) -> None:
+def test_a_part_of_the_problems_and_its_plan(place: Path, run: Callable[[str], Ran]) -> None:
     """`--dry-run` writes nothing; `--limit` checks the first problems, and leaves EvalPlus's file
     of results to a run of all."""
     before = sorted(place.iterdir())
-    part = [*command(WHOLE), "--limit", "20", "--json"]
-    planned = run(place, [*part, "--dry-run"])
+    part = f"{WHOLE} --limit 20 --json"
+    planned = run(f"{part} --dry-run")
     assert planned.returncode == 0, planned.stderr[-3000:]
     assert sorted({*place.iterdir()} - {place / "cache"}) == before
     plan = json.loads(planned.stdout)
     assert (plan["samples"], plan["to_verify_at_most"]) == (20, 20)
-    done = run(place, part)
+    done = run(part)
     assert done.returncode == 0, done.stderr[-3000:]
     first = [line["task_id"] for line in read_jsonl(place / "samples.jsonl", dict)][:20]
     checked = [line["id"] for line in read_jsonl(place / "verdicts.jsonl", dict)]
@@ -219,7 +230,7 @@ def test_a_part_of_the_problems_and_its_plan(place: Path) -> None:
     assert not (place / "samples_eval_results.json").exists()
 
 
-def test_folders_and_unequal_samples_of_mbpp(place: Path) -> None:
+def test_folders_and_unequal_samples_of_mbpp(place: Path, run: Callable[[str], Ran]) -> None:
     """pass@k as EvalPlus prints it, of a folder; a part of it holds that in its intervals."""
     solutions = list(read_jsonl(place / "samples.jsonl", dict))[:8]
     problems = [json.loads(line) for line in (place / "problems.jsonl").read_text().splitlines()]
@@ -232,22 +243,21 @@ def test_folders_and_unequal_samples_of_mbpp(place: Path) -> None:
         for sample in range(10 + number):  # an answer to the other problem fails
             source = solutions[number if sample < 3 * number else (number + 1) % 8]["solution"]
             (folder / f"{sample}.py").write_text(source)
-    where = {"MBPP_OVERRIDE_PATH": str(place / "mbpp.jsonl")}
-    words = command("gatekeeper evalplus --samples samples --dataset mbpp --json --budget ")
-    whole = run(place, [*words, "1"], **where)
+    command = "gatekeeper evalplus --samples samples --dataset mbpp --json --budget"
+    whole = run(f"{command} 1")
     assert whole.returncode == 0, whole.stderr[-3000:]
-    own = run(place, [sys.executable, "-m", "evalplus.evaluate", "mbpp", "samples"], **where)
+    own = own_process(place, "python -m evalplus.evaluate mbpp samples")
     assert "Load from previous results" in own.stdout  # which are ours
     scores = json.loads(whole.stdout)["scores"]
     printed = re.findall(r"pass@\d+:\s+([0-9.]+)", own.stdout)
     found = [scores[tests][f"pass@{k}"] for tests in ("base", "plus") for k in (1, 10)]
     assert [f"{each['point']:.3f}" for each in found] == printed
-    part = json.loads(run(place, [*words, "0.5"], **where).stdout)["scores"]
+    part = json.loads(run(f"{command} 0.5").stdout)["scores"]
     for tests in ("base", "plus"):
         for at, known in scores[tests].items():
             assert part[tests][at]["low"] <= known["point"] <= part[tests][at]["high"]
     for sandbox in ("local", "docker"):
-        done = run(place, [*words, "0.1", "--sandbox", sandbox], **where)
+        done = run(f"{command} 0.1 --sandbox {sandbox}")
         if done.returncode == 2 and "sandbox" in done.stderr.splitlines()[-1]:
             continue  # not printed here either
         assert done.returncode == 0, done.stderr[-2000:]
@@ -263,7 +273,7 @@ def test_failures_are_warned_of(broken: bool, place: Path) -> None:
         for sample in samples:
             kept = sample if broken else {k: sample[k] for k in ("task_id", "solution")}
             file.write(json.dumps(kept) + "\n")
-    words = command("gatekeeper evalplus --samples some.jsonl --dataset humaneval --base-only")
+    command = "gatekeeper evalplus --samples some.jsonl --dataset humaneval --base-only"
     more = {}
     if broken:  # the processes of EvalPlus's check end at once
         (place / "sitecustomize.py").write_text(
@@ -272,7 +282,7 @@ def test_failures_are_warned_of(broken: bool, place: Path) -> None:
             "evalplus.evaluate.check_correctness = check_correctness\n"
         )
         more = {"PYTHONPATH": f"{place}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-    ran = run(place, words, **more)
+    ran = own_process(place, command, **more)
     assert ran.returncode == (1 if broken else 0), ran.stderr[-3000:]
     expected = "could not tell whether" if broken else "came without log-probabilities"
     assert ran.stderr.count(expected) == 1, ran.stderr
@@ -288,12 +298,14 @@ def server() -> Iterator[Server]:
     server.server_close()
 
 
-def test_it_makes_the_missing_samples(place: Path, server: Server) -> None:
+def test_it_makes_the_missing_samples(
+    place: Path, server: Server, run: Callable[[str], Ran]
+) -> None:
     """With log-probabilities; a line that an interruption cut off is made again."""
     problems = (place / "problems.jsonl").read_text().splitlines(keepends=True)[:4]
     (place / "problems.jsonl").write_text("".join(problems))
-    words = command(MADE.replace("http://127.0.0.1:8011/v1", server.base_url))
-    first = run(place, [*words, "--json"])
+    command = MADE.replace("http://127.0.0.1:8011/v1", server.base_url) + " --json"
+    first = run(command)
     assert first.returncode == 0, first.stderr[-3000:]
     assert json.loads(first.stdout)["missing_signal"] == 0
     lines = (place / "new.jsonl").read_text().splitlines(keepends=True)
@@ -301,52 +313,46 @@ def test_it_makes_the_missing_samples(place: Path, server: Server) -> None:
     assert all(len(json.loads(line)["logprobs"]["top2"]) > 1 for line in lines)
     kept = json.dumps({"by": "another program", **json.loads(lines[2])})  # without a newline
     (place / "new.jsonl").write_text("".join(lines[:2]) + kept)
-    again = run(place, [*words, "--json"])
+    again = run(command)
     assert again.stdout == first.stdout
     assert (place / "new.jsonl").read_text() == "".join([*lines[:2], f"{kept}\n", lines[3]])
     (place / "new.jsonl").write_text("".join(lines[:2]) + lines[2][:50])
-    again = run(place, [*words, "--json"])
+    again = run(command)
     assert again.stdout == first.stdout
     assert (place / "new.jsonl").read_text() == "".join(lines)
     server.refuse_logprobs = True
     (place / "new.jsonl").unlink()
-    without = run(place, [word.replace("new.db", "other.db") for word in [*words, "--json"]])
+    without = run(command.replace("new.db", "other.db"))
     assert json.loads(without.stdout)["missing_signal"] == 4, without.stderr
     assert "gives no log-probabilities" in without.stderr
 
 
-def test_killed_while_it_makes_and_while_it_checks(place: Path, server: Server) -> None:
+def test_killed_while_it_makes_and_while_it_checks(
+    place: Path, server: Server, run: Callable[[str], Ran]
+) -> None:
     """At temperature 0.8, two samples a problem: none is made or checked again."""
     problems = (place / "problems.jsonl").read_text().splitlines(keepends=True)[:12]
     (place / "problems.jsonl").write_text("".join(problems))
     made = MADE.replace("http://127.0.0.1:8011/v1", server.base_url)
     made = made.replace("--budget 0.3 --log new.db", "--budget 0.5 --log run.db --workers 1")
-    words = [*command(made), "--n-samples", "2", "--temperature", "0.8", "--json"]
-    env, quiet = environment(place), {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    command = f"{made} --n-samples 2 --temperature 0.8 --json"
     samples = place / "new.jsonl"
-
-    def killed_when(far_enough: Callable[[], bool]) -> None:
-        with subprocess.Popen(words, cwd=place, env=env, **quiet) as process:
-            while process.poll() is None and not far_enough():
-                time.sleep(0.01)
-            process.send_signal(signal.SIGKILL)
-        assert process.returncode == -signal.SIGKILL
 
     def lines() -> list[str]:
         return samples.read_text().splitlines(keepends=True) if samples.exists() else []
 
-    killed_when(lambda: len(lines()) >= 5)
+    killed_when(lambda: len(lines()) >= 5, main, words(command))
     whole = [line for line in lines() if line.endswith("\n")]
-    killed_when(lambda: outcomes(place) >= 3)
+    killed_when(lambda: outcomes(place) >= 3, main, words(command))
     assert lines()[: len(whole)] == whole
     every, before = lines(), outcomes(place)
-    done = run(place, words)
+    done = run(command)
     assert done.returncode == 0, done.stderr[-3000:]
     reported = json.loads(done.stdout)
     assert (reported["outputs"], reported["verified"], reported["missing_signal"]) == (24, 12, 0)
     assert 3 <= before < outcomes(place) == 12
     assert lines() == every
-    assert run(place, words).stdout == done.stdout
+    assert run(command).stdout == done.stdout
     assert outcomes(place) == 12
 
 
@@ -368,41 +374,31 @@ def test_killed_while_it_makes_and_while_it_checks(place: Path, server: Server) 
     ],
 )
 def test_bad_input_is_one_line_and_2(
-    folder: Path,
-    change: dict[str, str],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    place: Path, run: Callable[[str], Ran], change: dict[str, str], said: str
 ) -> None:
-    first = (folder / "samples.jsonl").read_text().splitlines()[0]
-    (folder / "empty.jsonl").write_text("")
-    (folder / "broken.jsonl").write_text(f"{first}\n{first[:40]}\n")
-    (folder / "bare.jsonl").write_text('{"task_id": "HumanEval/0"}\n')
-    (folder / "samples.jsonl.gz").write_bytes(zipped := gzip.compress(first.encode()))
-    (folder / "solutions" / "HumanEval_0").mkdir(parents=True, exist_ok=True)
-    (folder / "solutions" / "HumanEval_0" / "0.py").write_bytes(b"# caf\xe9\n")
+    first = (place / "samples.jsonl").read_text().splitlines()[0]
+    (place / "empty.jsonl").write_text("")
+    (place / "broken.jsonl").write_text(f"{first}\n{first[:40]}\n")
+    (place / "bare.jsonl").write_text('{"task_id": "HumanEval/0"}\n')
+    (place / "samples.jsonl.gz").write_bytes(zipped := gzip.compress(first.encode()))
+    (place / "solutions" / "HumanEval_0").mkdir(parents=True)
+    (place / "solutions" / "HumanEval_0" / "0.py").write_bytes(b"# caf\xe9\n")
     odd = json.loads(first) | {"logprobs": 7}
-    (folder / "odd.jsonl").write_text(json.dumps(odd) + "\n")
+    (place / "odd.jsonl").write_text(json.dumps(odd) + "\n")
     options = {"--samples": "samples.jsonl", "--dataset": "humaneval"} | change
-    words = [word for option in options.items() for word in option]
-    # In this process: EvalPlus takes its time to load.
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(humaneval, "HUMANEVAL_OVERRIDE_PATH", "problems.jsonl")
-    monkeypatch.setattr(evaluate, "CACHE_DIR", str(folder / "cache"))
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    assert main(["evalplus", *words]) == 2
-    last = capsys.readouterr().err.strip().splitlines()[-1]
+    done = run(shlex.join(["gatekeeper", "evalplus", *(w for o in options.items() for w in o)]))
+    assert done.returncode == 2
+    last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("gatekeeper: ")
     assert said in last
-    assert (folder / "samples.jsonl.gz").read_bytes() == zipped
+    assert (place / "samples.jsonl.gz").read_bytes() == zipped
 
 
 @pytest.mark.parametrize("is_cut", [False, True], ids=["no choice", "a choice that broke off"])
 def test_a_server_without_a_complete_output_is_asked_once(
-    is_cut: bool, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    is_cut: bool, place: Path, run: Callable[[str], Ran]
 ) -> None:
     """Requests are paid for. What was made before stays."""
-    samples = f"few-{is_cut}.jsonl"
     cut = completion("def f():")["choices"][0] | {"finish_reason": "error"}
     answers = [
         completion("def f():\n    return 7"),
@@ -414,22 +410,20 @@ def test_a_server_without_a_complete_output_is_asked_once(
             return [reply(b"{}", status="404 Not Found")]
         return [reply(json.dumps(answers.pop(0)).encode())]
 
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(humaneval, "HUMANEVAL_OVERRIDE_PATH", "problems.jsonl")
-    monkeypatch.setattr(evaluate, "CACHE_DIR", str(folder / "cache"))
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
     with ScriptedUpstream(script) as server:
-        options = f"--samples {samples} --dataset humaneval --model m --base-url {server.url}"
-        assert main(["evalplus", *options.split()]) == 2
+        options = f"--samples few.jsonl --dataset humaneval --model m --base-url {server.url}"
+        done = run(f"gatekeeper evalplus {options}")
         assert len(server.requests) == 2
-    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert done.returncode == 2
+    last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("gatekeeper: HumanEval/1: the model 'm' at ")
     assert "gave no complete output" in last
-    assert [line["task_id"] for line in read_jsonl(folder / samples, dict)] == ["HumanEval/0"]
+    assert [line["task_id"] for line in read_jsonl(place / "few.jsonl", dict)] == ["HumanEval/0"]
 
 
-def test_a_data_set_that_cannot_be_had(folder: Path) -> None:
-    done = run(folder, command(GATED), HUMANEVAL_OVERRIDE_PATH=str(folder / "none.jsonl"))
+def test_a_data_set_that_cannot_be_had(place: Path, run: Callable[[str], Ran]) -> None:
+    (place / "problems.jsonl").unlink()
+    done = run(GATED)
     assert done.returncode == 2
     assert "HUMANEVAL_OVERRIDE_PATH" in done.stderr.strip().splitlines()[-1]
 

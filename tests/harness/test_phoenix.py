@@ -26,6 +26,8 @@ from gatekeeper.telemetry.scores import Place, Score
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Phoenix's own
 
+SERVER = Path(sys.prefix).with_name("phoenix-server") / "bin" / "python"  # as in the Makefile
+
 
 def test_verdicts_are_annotations_of_spans(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{(port := free_port())}"
@@ -36,7 +38,7 @@ def test_verdicts_are_annotations_of_spans(tmp_path: Path) -> None:
         "PHOENIX_WORKING_DIR": str(tmp_path),
         "PHOENIX_TELEMETRY_ENABLED": "false",
     }
-    command = [sys.executable, "-m", "phoenix.server.main", "serve"]
+    command = [str(SERVER), "-m", "phoenix.server.main", "serve"]
     spans: dict[str, str] = {}
     with server(command, f"{url}/healthz", tmp_path, environment):
         provider = register(
