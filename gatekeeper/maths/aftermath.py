@@ -48,6 +48,8 @@ _CONTRAST = re.compile(  # ", but it is 6", ". However, we need half of it", ", 
     r"[\s$*)\]\\}]*[,;.(–—-]+\s*(?:(?:but|however|yet|though|although)\b"
     rf"(?!.{{0,40}}\b(?:{_OTHER}|if|would|note|check|verify|reject(?:ed)?)\b)"
     r"|or,? (?:maybe|perhaps|possibly|is it|rather|actually)\b)"
+    # ", or 41 if it is excluded", "(41 if it is excluded)"
+    rf"|[\s$*)\]\\}}]*(?:,\s*or|\((?:or)?)\s*{SIGNS}{NUMBER}[^.\n]{{0,20}}?\b(?:if|when|unless)\b"
     r"|[\s$*)\]\\}]*,\s*(?:unless|if|provided|assuming|otherwise|else|except|no,)",
 )
 _PREDICATE = re.compile(  # ", which is too large", ". This is not an integer"
@@ -100,7 +102,7 @@ _RETRACTED = re.compile(
     r"| (?:fails|(?:contradict|violate)s|(?:over|under)(?:counts|estimates|shoots))\b)"
     # "Wait, ...", "Oops", "I doubt this", "not sure whether"
     r"|(?:wait|hmm+|sorry|hold on)\s?[,.!:…–—-]"
-    r"|(?:scratch|strike) that|on second thought|correction:|oops"
+    r"|i apologi[sz]e|(?:scratch|strike) that|on second thought|correction:|oops"
     rf"|(?:i|we) (?:doubt|do(?:n't| not) (?:think|believe))(?: that)? {_THIS}"
     r"|(?:not|nobody|no one) (?:sure|certain|knows?|say|tell) (?:if|whether)\b"
     r"|i(?:'m| am) not (?:sure|certain)|i should have|(?:check|verification) fails"

@@ -14,7 +14,7 @@ __all__ = ["is_denied", "labelled", "same_choice"]
 
 _TEXT = re.compile(r"\\text\{([^{}]*)\}")
 _CHOICE = re.compile(
-    r"\\text\{\(?([a-j])(?:[).:]\s*[^{}]*)?\}.*|\(([A-Ja-j])\).*|([A-J])(?:\).*|[.:].*)?"
+    r"\\text\{\(?([a-j])(?:[).:]\s*[^{}]*)?\}.*|\(([A-Ja-j])\).*|([A-J])(?:\).*|[.:].*|\\text\{\(.*)?"
 )
 # With words in capitals. "(A) or (B)", "C) 5, D) 6", "(C)(D)", but not "(B) f(a)=(a+b)(c)"
 _ANOTHER_CHOICE = re.compile(

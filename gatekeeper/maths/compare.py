@@ -99,7 +99,7 @@ class AnswerComparer:
         if says_in_words(gold, answer) or is_in_sentence(gold, answer):
             return True
         twice = says_twice(answer)
-        if twice and all(exact.equal(gold, x) for x in twice):
+        if twice and all(self._aligned(gold, x) for x in twice):
             return True
         return any(self._aligned(x, y) is not False for x, y in others(gold, answer))
 

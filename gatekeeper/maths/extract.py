@@ -43,8 +43,11 @@ DENIED = re.compile(
     r"|\s*(?:expressed |given |measured |rounded )?(?:in|to) [a-z ]+(?=[.,;\n]|\Z)",
     re.IGNORECASE,
 )
-# Read only where no cue is: "if the order mattered, the answer would be 36".
-CONDITIONAL_CUE = re.compile(r"\banswer would be\b:?", re.IGNORECASE)
+# Read only where no cue is: "if the order mattered, the answer would be 36", "I would choose B".
+CONDITIONAL_CUE = re.compile(
+    r"\banswer would be\b:?|\bI(?: would|'d|'ll| will)? (?:choose|pick|select|go with)\b",
+    re.IGNORECASE,
+)
 _FORMULA = (
     r"(?:\$\$[^$]+\$\$|\$[^$]+\$(?!\d)|\\\([^\\]*(?:\\[^)\\][^\\]*)*\\\)"
     r"|\\\[[^\\]*(?:\\[^\]\\][^\\]*)*\\\])"
@@ -64,7 +67,7 @@ CHANGED = re.compile(  # what makes another answer of a formula before it: "$5$ 
     re.IGNORECASE,
 )
 SENTENCE_END = re.compile(
-    r"[.?](?=\s|$)|</[a-z]+>|<\||[\r\n]|,?\s(?:because|since|so|as|for|which)\b"
+    r"[.?](?=\s|$)|</[a-z]+>|<\||[\r\n]|,?\s(?:\(?(?:because|since)|so|as|for|which)\b"
     r"|,\s(?!(?:and|or|maybe|perhaps|possibly|alternatively)\b"
     r"|(?:but|though)\b.{0,20}\b(?:could|might|may|maybe|perhaps|possibly)\b)(?=(?:[a-z]{2,}|I)\b)"
     r"|\s[-–—]\s(?=[A-Za-z]{4})|\"(?=\s*[,}])|\s\(?(?:and )?not (?=\(?[A-J]\b|[\\$\d])"

@@ -78,7 +78,7 @@ _OTHERS: tuple[tuple[str, str, Replacement], ...] = (
     (",", r"\A(\d{1,2}),(\d\d),(\d{3})\Z", r"\1\2\3"),  # 12 lakh
 )
 _RULES = [(literal, re.compile(pattern), reading) for literal, pattern, reading in _OTHERS]
-_REPEATED = re.compile(r"([^()]+)\(([^()]+)\)")
+_REPEATED = re.compile(r"([^()]+)\(([^()]+)\)(?:\\text\{[^{}]*\})?")
 _LED_IN = re.compile(  # surely 5, but not "at least 5"
     rf"\A\\text\{{(?![^}}]*\b(?:{NEGATIONS}|under|over|below|above|root|square|cube|log|power"
     r"|inverse|opposite|negative|reciprocal|multiple|factor|divisible|between|either|to|and|other"
@@ -89,7 +89,7 @@ RELATION = re.compile(r"[<>]|\\[lg]eq(?![a-z])")
 
 
 def says_twice(answer: str) -> tuple[str, ...]:
-    """The two answers of "5 (five)", of which the second may explain the first."""
+    """The two answers of "5 (five) jars", of which the second may explain the first."""
     match = _REPEATED.fullmatch(answer)
     return match.groups() if match else ()
 

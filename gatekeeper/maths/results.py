@@ -54,6 +54,7 @@ _AFFIRMED = re.compile(  # "I think 6 is right"
     r"(?:\b(?:think|believe|guess|say|that|maybe|perhaps|so|but)\b|[.!?,;:\n])[\s$*(\\]{0,9}"
     rf"(?:({NUMBER})|\(?\b([a-j])\)?){SIGNS}\b(?:is|seems|looks)"
     r" (?:(?:also|actually|indeed|much|the) )*(?:right|correct|better|answer)\b"
+    rf"|\b(?:is|gives?|get|so) {SIGNS}({NUMBER}){SIGNS}instead\b(?! of)"
 )
 _ALONE = re.compile(  # on a line of its own: "6", "Better: 6", but not "Confidence: 6"
     r"[\s$*)\]\\}.!]{0,20}[.\n][\s$*]{0,9}(?:(?!confidence|certainty|difficulty|level|rating|score)"
@@ -77,15 +78,17 @@ _CHECK = re.compile(
     r"|step|proof|reason|alternativ|substitut|plug|test|note\b|remark|indeed\b)",
 )
 _VERIFICATION = re.compile(r"check|verif|confirm|test|\bback\b|original")
-_CONCLUSION = re.compile(r"[\s$*)\]\\]*(?:therefore|thus|hence|so)\b")
-_CONCLUDING = re.compile(rf"[.!?\n]{_CONCLUSION.pattern}")
+_CONCLUSION = re.compile(
+    r"[\s$*)\]\\]*(?:therefore|thus|hence|so|consequently|as a result|in (?:conclusion|summary))\b"
+)
+_CONCLUDING = re.compile(rf"[.!?\n]{_CONCLUSION.pattern}|, so we (?:get|obtain|find)\b")
 _BECAUSE = re.compile(r"[\s$*)\]\\}]*,?\s*(?:because|since|as)\b")
 _REDONE = (
     r"re-?(?:check|comput|calculat|count|do\b|doing|consider|think|evaluat|examin|view\b)\w*"
     r"|tr(?:y|ying) again|start(?:ing)? over"
 )
 _STEP = re.compile(
-    r"\b(?:subtract|add(?:ing)?\b|multipl[yi]|divid(?:e\b|ing)|doubl(?:ed?|ing)\b|halv|remov|exclud(?:e|ing)"
+    r"\b(?:subtract|add(?:ing)?\b|multipl[yi]|divid(?:e\b|ing)|doubl(?:ed?|ing)\b|halv|remov|exclud(?:e|ing)|round"
     rf"|tak(?:e|ing) away|of (?:these|those|them|which)\b|(?:half of|twice) (?:it|this|that)\b"
     rf"|{_REDONE})",
 )
@@ -100,7 +103,8 @@ _FIRST_STEP = re.compile(  # right after the answer
 _RESULT = re.compile(
     r"(?:\b(?:get|gives?(?: us)?|giving|obtain|yields?|leav(?:es?|ing)|have|has|find|is|it's"
     r"|that's|are|remain|so|makes|equals|total|total of|only|finally|find that)\b|\\equiv|[=:])"
-    rf"{SIGNS}({NUMBER})|({NUMBER}){SIGNS}(?:remain|are left|left)\b",
+    rf"{SIGNS}({NUMBER})|({NUMBER}){SIGNS}(?:remain|are left|left)\b"
+    rf"|\bround(?:s|ed|ing)?\b[^.\n]{{0,20}} to(?! {PRECISION}){SIGNS}({NUMBER})",
 )
 _CONCLUDED = re.compile(  # and "it takes 6"
     rf"(?:{_RESULT.pattern}|\b[a-z]{{2,}}(?:[a-z]s| to(?! {PRECISION})) {NUMBER}){_NUMBER_END}"

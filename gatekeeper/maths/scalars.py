@@ -120,7 +120,7 @@ class ScalarComparer:
             return None
         if not (units.is_neutral(mine, unit_y) and units.is_neutral(its, unit_x)):
             return every((self._values(x, y), None))  # 18 too many
-        radians = units.RADIAN in (unit_x, unit_y) or r"\pi" in (x + y)
+        radians = units.RADIAN in (unit_x, unit_y) or re.search(r"\\(?:pi|arc)", x + y)
         if units.DEGREE in (unit_x, unit_y) and unit_x != unit_y and radians:
             return self.algebra(_radians(mine), _radians(its))
         if unit_x and unit_y:

@@ -50,7 +50,7 @@ _VARIABLE = r"(?:[A-Za-z]|\\[a-z]+)"
 _SYMBOL = rf"{_VARIABLE}(?:_\{{[^{{}}=]*\}})?'?"
 _NAME = re.compile(
     rf"({_SYMBOL}|[A-Za-z](?:'{{1,3}}|\^\{{-1\}})?\({_SYMBOL}(?:,{_SYMBOL})*\)"
-    rf"|\({_SYMBOL}(?:,{_SYMBOL})*\)|[f-hA-Z]\(-?\d+\)"
+    rf"|\({_SYMBOL}(?:,{_SYMBOL})*\)|[f-hA-Z]\(-?\d+\)|[A-Z]\^\{{(?:-1|T|n|\d)\}}"
     rf"|P\((?:[A-Z](?:=|<|>|\\[gl]eq\s?)\d+|\\text\{{[^{{}}]*\}})\)"
     rf"|\\frac\{{d[a-z]\}}\{{d[a-z]\}}|m\\angle\s?[A-Z]{{1,3}}|\|[A-Za-z]\||\\(?:sin|cos|tan)\s?{_SYMBOL}|[A-Za-z]'{{2,3}}"
     rf"|\|?[A-Z]{{2,3}}\|?|\\(?:overline|angle)\s?\{{?[A-Z]{{1,3}}\}}?|\\text\{{[^{{}}]*\}}[A-Z]*"
