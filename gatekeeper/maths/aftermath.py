@@ -46,7 +46,7 @@ _OTHER = (
 )
 _CONTRAST = re.compile(  # ", but it is 6", ". However, we need half of it", ", or maybe 6"
     r"[\s$*)\]\\}]*[,;.(–—-]+\s*(?:(?:but|however|yet|though|although)\b"
-    rf"(?!.{{0,40}}\b(?:{_OTHER}|if|would|note|check|verify|reject(?:ed)?)\b)"
+    rf"(?!.{{0,40}}\b(?:{_OTHER}|(?<!only )if|would|note|check|verify|reject(?:ed)?)\b)"
     r"|or,? (?:maybe|perhaps|possibly|is it|rather|actually)\b)"
     # ", or 41 if it is excluded", "(41 if it is excluded)"
     rf"|[\s$*)\]\\}}]*(?:,\s*or|\((?:or)?)\s*{SIGNS}{NUMBER}[^.\n]{{0,20}}?\b(?:if|when|unless)\b"
@@ -89,6 +89,10 @@ _OF_ANOTHER = re.compile(rf"\b{_OTHER}\b")
 _CLAUSE = re.compile(  # the words up to the next sign or number
     rf"(?:{SPACES})*([a-z][a-z'-]*(?: [A-Za-z][a-z'-]*)*)"
 )
+_POLAR = re.compile(r"\W*(?:text\W)?(?:yes|no|true|false)\W*", re.IGNORECASE)
+_REASON = re.compile(  # No, it is not possible
+    r"[\s$*)\]\\}]*,\s(?:it|this|that|there|the|such|we|they|he|she)\b[^.!?\n]*"
+)
 _BY_CASES = re.compile(  # $5$ when n is even and $6$ when n is odd
     r"[\s$*)\]\\]*(when|if|for|where)\b[^.\n]{1,60}?\b(?:and|but|or) [$\\(]*-?\d[^.\n]{0,20}?\1\b"
 )
@@ -102,7 +106,7 @@ _RETRACTED = re.compile(
     r"| (?:fails|(?:contradict|violate)s|(?:over|under)(?:counts|estimates|shoots))\b)"
     # "Wait, ...", "Oops", "I doubt this", "not sure whether"
     r"|(?:wait|hmm+|sorry|hold on)\s?[,.!:…–—-]"
-    r"|i apologi[sz]e|(?:scratch|strike) that|on second thought|correction:|oops"
+    r"|i apologi[sz]e(?! if| for any)|(?:scratch|strike) that|on second thought|correction:|oops"
     rf"|(?:i|we) (?:doubt|do(?:n't| not) (?:think|believe))(?: that)? {_THIS}"
     r"|(?:not|nobody|no one) (?:sure|certain|knows?|say|tell) (?:if|whether)\b"
     r"|i(?:'m| am) not (?:sure|certain)|i should have|(?:check|verification) fails"
@@ -140,6 +144,8 @@ def is_retracted(text: str, start: int, end: int, answer: str) -> bool:
     after = after.lower()
     if question := _NEXT_QUESTION.search(after):
         after = after[: question.start()]
+    if _POLAR.fullmatch(answer):
+        after = _REASON.sub("", after, count=1)
     if _REMARKED.match(after) or _CONTRAST.match(after) or _BY_CASES.match(after):
         return True
     after = without_others(after, text[max(0, start - MAX_BEFORE) : start], answer)

@@ -33,6 +33,7 @@ MAX_BARE = 100  # characters of a bare answer
 CUE = re.compile(
     r"(?<!cannot )(?<!can't )(?<!no )(?<!not )(?:answers?|\bans|correct (?:option|choice))"
     r"[*\"]*\s{0,3}(?:(?:is|are|was|=|equals|(?:should|must|will) be)\b\**\s{0,3}:?|[:=])\**"
+    r"(?:\s?not [^;,.\n]{1,40}[;,.]\s?(?:but|rather|it(?:'s| is))(?=\s[\d$\\(*-]))?"
     r"|####|<answer>|^[#* ]{0,8}(?:final )?answer[* ]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -45,7 +46,8 @@ DENIED = re.compile(
 )
 # Read only where no cue is: "if the order mattered, the answer would be 36", "I would choose B".
 CONDITIONAL_CUE = re.compile(
-    r"\banswer would be\b:?|\bI(?: would|'d|'ll| will)? (?:choose|pick|select|go with)\b",
+    r"\banswer would be\b:?|\bI(?: would|'d|'ll| will)? (?:choose|pick|select|go with)"
+    r"(?= (?:the )?(?:option|choice|answer|[*$(]{0,3}[A-J])\b)",
     re.IGNORECASE,
 )
 _FORMULA = (
@@ -67,7 +69,8 @@ CHANGED = re.compile(  # what makes another answer of a formula before it: "$5$ 
     re.IGNORECASE,
 )
 SENTENCE_END = re.compile(
-    r"[.?](?=\s|$)|</[a-z]+>|<\||[\r\n]|,?\s(?:\(?(?:because|since)|so|as|for|which)\b"
+    r"[.?](?=\s|$)|</[a-z]+>|<\||[\r\n]|\s\((?=option|choice)"
+    r"|,?\s(?:\(?(?:because|since)|so|as|for|which|or,? equivalently)\b"
     r"|,\s(?!(?:and|or|maybe|perhaps|possibly|alternatively)\b"
     r"|(?:but|though)\b.{0,20}\b(?:could|might|may|maybe|perhaps|possibly)\b)(?=(?:[a-z]{2,}|I)\b)"
     r"|\s[-–—]\s(?=[A-Za-z]{4})|\"(?=\s*[,}])|\s\(?(?:and )?not (?=\(?[A-J]\b|[\\$\d])"
@@ -76,6 +79,17 @@ CHOICE = re.compile(  # B. 12, to the end of its line
     r"\**\(?[A-J][.)]\**\s+\$?-?[\d\\][^\n]{0,40}?(?=[.*\s]*(?:\n|\Z))"
 )
 EXCLAIMED = re.compile(r"-?\d[\d.,/]*!(?=\s+[A-Za-z]|\Z)")
+_LETTER = r"(?:(?:option|choice|answer) [*$]{0,2}\(?([A-J])\)?|\(([A-J])\))"
+_IS = r"(?:which (?:is|equals|gives|matches|corresponds to)|i\.e\.,?|corresponding to)"
+CHOSEN = re.compile(  # 4, which is (B); 4 (option B)
+    rf"[*$\s]{{0,3}},?\s?\(?(?:{_IS}\s)?(?:the )?(?:correct )?[*$]{{0,2}}{_LETTER}"
+    r"[*$]{0,2}\)?[*$]{0,2}(?=\.?\s*(?:\n|\Z)|[.;]\s)",
+    re.IGNORECASE,
+)
+LETTER = re.compile(r"(?:(?:option|choice) )?\(?([A-J])\)?")
+VALUE = re.compile(  # (C), which is 12
+    rf",?\s{_IS}\s({_FORMULA}|-?\\?\$?\d[\d.,/]*?)(?=\.?\s*(?:\n|\Z)|[.;]\s)"
+)
 LEAD = re.compile(r"[ \t*:]*(?:\n\s*[-•+]\s+)?[\s*:\"]*(?:<[a-z]+>)*")  # a bullet, <b>
 WITHHELD = re.compile(  # I cannot find the answer
     r"(?:can(?:'t|not)|could(?:n't| not)|unable to|do(?:n't| not)|did(?:n't| not)) (?:\w+ ){1,2}"
@@ -135,7 +149,7 @@ def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
         return Found(answer, RETRACTED)
     if boxes.is_part(text, joined):
         return Found(answer, "the box is a term of a formula, and may be a part of the answer")
-    return Found(answer)
+    return Found(_with_choice(answer, text, joined[-1].end))
 
 
 def _after_cue(text: str) -> Found | None:
@@ -157,7 +171,17 @@ def _after_cue(text: str) -> Found | None:
         return None
     if EXCLAIMED.match(answer):
         return Found(answer, "the mark after the number may be a factorial")
-    return Found(answer, RETRACTED if is_retracted(text, end, end + stop, answer) else "")
+    doubt = RETRACTED if is_retracted(text, end, end + stop, answer) else ""
+    return Found(_with_choice(answer, text, end + stop), doubt)
+
+
+def _with_choice(answer: str, text: str, end: int) -> str:
+    """The answer with the letter, or the value, that the text goes on to give it."""
+    if letter := LETTER.fullmatch(answer):
+        value = VALUE.match(text, end)
+        return f"({letter[1]}) {value[1]}" if value else answer
+    chosen = CHOSEN.match(text, end)
+    return f"({(chosen[1] or chosen[2]).upper()}) {answer}" if chosen else answer
 
 
 def _stop(rest: str) -> int:

@@ -24,8 +24,8 @@ _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 _LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
 _GLYPH_ROOT = re.compile(r"([√∛])\s?(\d+(?:\.\d+)?)")
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=[a-zA-Z(\[)\],;:!>])")
-_KERN = re.compile(  # \kern-3pt, \mskip 3mu, \hspace{1em}: a space with its size
-    r"\\[hmv]space\*?\{[^{}]*\}|\\[hv]?phantom\{(?:[^{}]|\{[^{}]*\})*\}|\\text\{\s*\}"
+_KERN = re.compile(  # \kern-3pt, \mskip 3mu, \hspace{1em}: a space with its size; a label
+    r"\\(?:[hmv]space|tag|label)\*?\s?\{[^{}]*\}|\\[hv]?phantom\s?\{(?:[^{}]|\{[^{}]*\})*\}|\\text\{\s*\}"
     r"|\\[hmv]?(?:kern|skip)\s?[-+]?[\d.]{1,9}\s?(?:[ecm]m|ex|pt|mu|pc|in|bp|sp)(?![a-zA-Z])"
 )
 _FACTORIAL = re.compile(r"(?<=\d)!=")  # 5!=120; but in x!=5 it means "is not"

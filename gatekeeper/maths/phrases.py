@@ -43,7 +43,11 @@ _REWRITES: tuple[tuple[str, str, Replacement], ...] = (
         r"(?<=[0-9A-Za-z)}])(?:_\{|\()?\\text\{(?:in )?base ?([a-z]*)\}(\d*)[})]?",
         lambda m: f"_{{{WORDS.get(m[1], m[1]) or m[2]}}}",
     ),
-    ("^{-1}", r"\\(sin|cos|tan)\^\{-1\}(?![a-z])", r"\\arc\1 "),
+    (  # sin^{-1} x
+        "^{-1}",
+        r"\\(sin|cos|tan)\^\{-1\}(?=([A-Za-z])?)",
+        lambda m: rf"\arc{m[1]}{' ' if m[2] else ''}",
+    ),
     ("(=", r"\A([^()=]+)\(=([^()=]+)\)\Z", r"\1=\2"),  # 2+40 (=42)
     (  # option (C), 12
         "),",
@@ -177,11 +181,6 @@ _REWRITES: tuple[tuple[str, str, Replacement], ...] = (
     # 0.3 repeating
     ("r", r"(?<=\d\.)(\d)\\text\{\(?(?:repeating|recurring)\)?\}\Z", r"\\overline{\1}"),
     ("not exist", r"\A\\text\{(?:the )?(?:limit )?does not exist\}\Z", r"\\text{dne}"),
-    (
-        "real number",
-        r"\A(?:\\text\{any|[a-z]\\text\{(?:is|can be) (?:any|all)) real numbers?\}\Z",
-        r"\\mathbb{R}",
-    ),
     (
         "real number",
         r"\A(?:[a-z]\\in\s?)?\\text\{(?:the )?(?:set of )?all real numbers"

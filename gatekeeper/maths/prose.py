@@ -16,6 +16,8 @@ _END = r"(?=(?:[.,~\s]|\\(?:[,;:! ]|q?quad)|\\text\{[.,\s]*\})*\Z)"
 _OBJECT = r"(?:[a-z]+s\b[a-z' -]*|more|less|fewer) (?:by|than|from) (?:\d+|[b-z])"
 _AFTER = re.compile(rf"(?<=[\d}})%])\s+({_OBJECT}|[A-Za-z][A-Za-z' -]*[a-z]){_END}")
 _FRACTION = re.compile(rf"\s*(?:{'|'.join(COUNTS)})[ -](?:{PARTS})s\.?\s*", re.IGNORECASE)
+_PLAIN = re.compile(r"\s*([A-Za-z][A-Za-z'-]*(?: [A-Za-z][A-Za-z'-]*){2,})[.\s]*")
+_CARDINAL = re.compile(rf"(?:{'|'.join(COUNTS)}) (?:hundred|thousand|million) and ", re.IGNORECASE)
 _BEFORE = re.compile(  # but not "even and 4", a list
     r"\A\s*([A-Za-z][a-z' -]*[a-z])(?<!\band)(?<!\bor):?\s+(?=[\\\d(-])"
 )
@@ -43,6 +45,10 @@ def in_text(text: str) -> str:
         return rf"\text{{{text.strip(' .')}}}"  # three quarters
     if " " not in text:
         return text
+    if (plain := _PLAIN.fullmatch(text)) and _is_prose(plain[1]):
+        is_number = _CARDINAL.match(plain[1]) is not None
+        if is_number or _SYMBOLS.isdisjoint(plain[1].lower().split()):
+            return rf"\text{{{plain[1]}}}"  # there are no solutions
     if r"\text" in text:
         text = _WITH_NUMBER.sub(lambda m: m[0] if in_text(m[1]) == m[1] else in_text(m[1]), text)
     if "to " in text:

@@ -144,7 +144,7 @@ def others(gold: str, answer: str) -> Iterator[tuple[str, str]]:
     """Both answers as somebody else may read them; empty where there is one reading."""
     if (
         r"\text" in answer
-        and r"\text" not in gold
+        and not gold.startswith(r"\text")
         and (number := _LED_IN.sub("", answer)) != answer
     ):
         yield gold, number

@@ -54,6 +54,7 @@ _AFFIRMED = re.compile(  # "I think 6 is right"
     r"(?:\b(?:think|believe|guess|say|that|maybe|perhaps|so|but)\b|[.!?,;:\n])[\s$*(\\]{0,9}"
     rf"(?:({NUMBER})|\(?\b([a-j])\)?){SIGNS}\b(?:is|seems|looks)"
     r" (?:(?:also|actually|indeed|much|the) )*(?:right|correct|better|answer)\b"
+    rf"|={SIGNS}({NUMBER}){SIGNS}[.,!;:]?\s?(?:yes\b|correct\b|[✓✔✅])"  # 2 + 4 = 6. Yes
     rf"|\b(?:is|gives?|get|so) {SIGNS}({NUMBER}){SIGNS}instead\b(?! of)"
 )
 _ALONE = re.compile(  # on a line of its own: "6", "Better: 6", but not "Confidence: 6"

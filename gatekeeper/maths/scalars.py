@@ -125,7 +125,11 @@ class ScalarComparer:
             return self.algebra(_radians(mine), _radians(its))
         if unit_x and unit_y:
             return self._in_two_units(x, unit_x, y, unit_y)
-        return self._in_one_unit(mine, its)
+        verdict = self._in_one_unit(mine, its)
+        least = None if verdict is not False else units.in_least_unit(gold if unit_x else answer)
+        if least:
+            return self._values(least, y) if unit_x else self._values(x, least)
+        return verdict
 
     def _in_two_units(self, x: str, unit_x: units.Unit, y: str, unit_y: units.Unit) -> bool | None:
         if not (unit_x.dimension and unit_y.dimension):
@@ -227,6 +231,12 @@ def _same_base(gold: str, answer: str) -> bool | None:
     return same_digits and wanted[2] == given[2]
 
 
+def _lacks_base(gold: str, answer: str) -> bool:
+    """1011 beside a reference 1011_2: of the same base, which is left out, or of ten."""
+    wanted = _BASE.fullmatch(gold)
+    return wanted is not None and wanted[1] == _TEXT.sub(lambda m: m[1].upper(), answer)
+
+
 _DECIDE: tuple[tuple[str, Callable[[str, str], bool | None]], ...] = (
     ("text", same_numeral),
     ("text", same_time),
@@ -236,6 +246,7 @@ _DECIDE: tuple[tuple[str, Callable[[str, str], bool | None]], ...] = (
 )
 _DOUBTS: dict[Callable[[str, str], bool | None], Callable[[str, str], bool]] = {
     same_text: says_more,
+    _same_base: _lacks_base,
     same_time: half_day_apart,
     same_name: may_be_product,
 }

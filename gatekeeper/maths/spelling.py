@@ -20,7 +20,6 @@ from gatekeeper.maths.vocabulary import (
     PARTICLES,
     REJECTED,
     SAME,
-    SIZED,
     TENTATIVE,
     TEXT,
     WORDS,
@@ -51,7 +50,6 @@ _ONE_TEXT = re.compile(r"\\text\{[^{}]*\}")
 _TWO_POINTS = re.compile(r"[A-Z]{2}")
 _JOINT = re.compile(r"([A-Za-z ]+?),?(?: (and|or)|(?<=,))")  # 5 apples and 6 pears
 _OPERAND = re.compile(r"[\d$-]|\\(?:[$-]|frac)")
-_RAISED_UNIT = re.compile(r"([A-Za-z /]+)\^\{?(\d)\}?")
 _MATHS_IN_TEXT = re.compile(r"[\d\\^=+<>*]")
 _ODD_INDEX = re.compile(r"\[\d*[13579]\]")
 _NEGATIVE_TERM = re.compile(r"-[^-+]+")
@@ -188,14 +186,6 @@ class Speller(Cursor):
         spell = _COMMANDS.get(name)
         return spell(self, name) if spell else SAME.get(name, "\\" + name)
 
-    def space(self, _name: str) -> str:
-        self.at += self.peek() == "*"
-        start, has_printed = self.at, self.has_printed
-        self.argument()
-        self.tokens[start : self.at] = [" "] * (self.at - start)  # its size is no number
-        self.has_printed = has_printed
-        return ""
-
     def font(self, _name: str) -> str:
         return self.group() if self.peek() == "{" else ""
 
@@ -290,8 +280,6 @@ class Speller(Cursor):
         is_unit = is_after_number and self.peek() != "_"  # A_{16} is a digit
         if is_unit and (product := units.spelled("".join(raw))):
             return product
-        if power := _RAISED_UNIT.fullmatch(content):
-            return f"\\text{{{power[1].lower()}}}^{{{power[2]}}}"
         if _MATHS_IN_TEXT.search(content):
             return Speller(raw, depth=self.depth, is_prose=True).spell()
         return rf"\text{{{units.symbol(content) if is_unit else content.lower()}}}"
@@ -300,7 +288,6 @@ class Speller(Cursor):
 _COMMANDS: dict[str, Callable[[Speller, str], str]] = {
     **dict.fromkeys(DROPPED, Speller.dropped),
     **dict.fromkeys(FONTS, Speller.font),
-    **dict.fromkeys(SIZED, Speller.space),
     **dict.fromkeys(TEXT, Speller.words),
     **dict.fromkeys(("color", "textcolor", "colorbox"), Speller.colour),
     **dict.fromkeys(("vec", "overrightarrow"), Speller.vector),

@@ -72,7 +72,10 @@ _SYSTEM = re.compile(  # with a brace, an array is one too
 _ALIGNED = re.compile(r"&(?=[=<>]|\\[lg]eq)")
 _CONDITION = re.compile(r"(&|\A)\\text\{(?:if|for|when|where)(?:\}\s?| )")
 _OTHERWISE = re.compile(r"\\text\{(?:else|elsewhere|in all other cases)\}")
-_REAL = r"(?:\\mathbb\{R\}|\\text\{(?:the )?(?:set of )?(?:all )?reals?(?: numbers)?\})"
+_REAL = (  # x is any real number
+    r"(?:\\mathbb\{R\}|[a-z]?\\text\{(?:is |can be )?(?:the )?(?:set of )?(?:all |any )?"
+    r"reals?(?: numbers?)?\})"
+)
 _ALL, _NUMBERS = "(?:the )?(?:set of )?(?:all )?", "real(?:s| numbers)"
 _RANGES = [  # of real numbers
     (re.compile(_REAL), r"(-\infty,\infty)"),

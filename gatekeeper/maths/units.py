@@ -25,6 +25,7 @@ __all__ = [
     "Quantity",
     "Unit",
     "are_money",
+    "in_least_unit",
     "in_letters",
     "is_doubtful",
     "is_known",
@@ -240,6 +241,17 @@ def is_neutral(quantity: Quantity, other: Unit | None) -> bool:
 def is_known(name: str) -> bool:
     """Whether it is the name of a unit."""
     return _known(name) is not None
+
+
+def in_least_unit(text: str) -> str | None:
+    """The number of minutes of 6 h 30 min; None for what is no such sum."""
+    value, unit = split(text)
+    if not (unit and is_sum(text)):
+        return None
+    *_, last = _QUANTITY.finditer(text)
+    least = split(last[0])[1] or unit
+    ratio = unit.factor / least.factor
+    return rf"\frac{{{ratio.numerator}}}{{{ratio.denominator}}}\cdot({value})"
 
 
 def is_sum(text: str) -> bool:

@@ -28,7 +28,6 @@ __all__ = [
     "PRECISION",
     "REJECTED",
     "SAME",
-    "SIZED",
     "SPACING",
     "SUBSCRIPT",
     "SUPERSCRIPT",
@@ -96,8 +95,6 @@ SPACING = frozenset(
         "nolinebreak noindent , ; : ! >"
     )
 ) | {" ", "\n", "\t"}
-# Space of the size in their argument, and labels.
-SIZED = frozenset(words_of("hspace vspace mspace phantom hphantom vphantom tag label"))
 # Ends of lines: separators between two answers, space at the ends of an answer.
 BREAKS = frozenset(words_of("\\ newline linebreak par smallskip medskip bigskip cr"))
 # Fonts and boxes: their argument is printed.

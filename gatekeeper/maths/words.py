@@ -46,7 +46,8 @@ _CHANGING = re.compile(
 )
 _SECOND = re.compile(r"[,;&]")
 _ENUMERATION = re.compile(r",\s*and\b|\band\b|[,;&]")
-_BRIEF = frozenset(("ye", "no", "true", "false", "neither"))  # each stands for a whole sentence
+_BRIEF = frozenset(("ye", "no", "neither"))  # each stands for a whole sentence
+_POLAR = {"true": "ye", "false": "no"}  # as the answer to a question: without its -s, "yes"
 _FILLER_WORDS = frozenset(("a", "an", "the"))
 _WORDED = re.compile(r"\\text\{[^{}]*[a-z]{3}")
 _SENTENCE = re.compile(  # 18 integers divisible by 3, but not 18 apples, 3 pears
@@ -115,6 +116,8 @@ def same_items(gold: str, answer: str) -> bool:
 def _words(text: str) -> list[str]:
     words = re.findall(r"[^\W_]+|[<>/]", text.lower())
     articles = [word in _FILLER_WORDS for word in words[:-1]] + [False]  # but player A
+    if len(words) == 1 and words[0] in _POLAR:
+        return [_POLAR[words[0]]]
     kept = [w.removesuffix("s") for w, article in zip(words, articles, strict=False) if not article]
     return kept if any(len(word) > 1 for word in kept) else words  # "b, a" has no article
 
