@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from gatekeeper.arguments import check_count, check_positive
 from gatekeeper.errors import BadInputError, MissingDependencyError
+from gatekeeper.maths.choices import same_choice
 from gatekeeper.maths.compare import AnswerComparer
 from gatekeeper.maths.extract import extract, find
 from gatekeeper.maths.normalise import MAX_LENGTH, normalise
@@ -219,6 +220,8 @@ def _prepare(gold: str, response: str) -> Outcome | _Case:
     if found is None:
         return _outcome(Verdict.NO_ANSWER, None, "extraction", started, "no final answer found")
     extracted = found.text
+    if found.choice and wanted and same_choice(wanted, "(A)") is not None:
+        extracted = f"({found.choice}) {extracted}"  # the reference is a choice, too
     if found.doubt:
         detail = f"cannot compare: {found.doubt}"
         return _outcome(Verdict.INFRA_ERROR, extracted, "too_complex", started, detail)

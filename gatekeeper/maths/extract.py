@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gatekeeper.maths import boxes
 from gatekeeper.maths.aftermath import is_retracted
@@ -79,7 +79,7 @@ CHOICE = re.compile(  # B. 12, to the end of its line
     r"\**\(?[A-J][.)]\**\s+\$?-?[\d\\][^\n]{0,40}?(?=[.*\s]*(?:\n|\Z))"
 )
 EXCLAIMED = re.compile(r"-?\d[\d.,/]*!(?=\s+[A-Za-z]|\Z)")
-_LETTER = r"(?:(?:option|choice|answer) [*$]{0,2}\(?([A-J])\)?|\(([A-J])\))"
+_LETTER = r"(?:(?:(?:answer )?(?:option|choice)|answer) [*$]{0,2}\(?([A-J])\)?|\(([A-J])\))"
 _IS = r"(?:which (?:is|equals|gives|matches|corresponds to)|i\.e\.,?|corresponding to)"
 CHOSEN = re.compile(  # 4, which is (B); 4 (option B)
     rf"[*$\s]{{0,3}},?\s?\(?(?:{_IS}\s)?(?:the )?(?:correct )?[*$]{{0,2}}{_LETTER}"
@@ -110,10 +110,14 @@ REFUSAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A final answer as written; `doubt`, if there is any, says why it may not be the answer."""
+    """A final answer as written; `doubt`, if there is any, says why it may not be the answer.
+
+    `choice` is the letter of a multiple choice that the sentence joins to it.
+    """
 
     text: str
     doubt: str = ""
+    choice: str = ""
 
 
 def extract(response: str) -> str | None:
@@ -149,7 +153,7 @@ def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
         return Found(answer, RETRACTED)
     if boxes.is_part(text, joined):
         return Found(answer, "the box is a term of a formula, and may be a part of the answer")
-    return Found(_with_choice(answer, text, joined[-1].end))
+    return _with_choice(Found(answer), text, joined[-1].end)
 
 
 def _after_cue(text: str) -> Found | None:
@@ -172,16 +176,16 @@ def _after_cue(text: str) -> Found | None:
     if EXCLAIMED.match(answer):
         return Found(answer, "the mark after the number may be a factorial")
     doubt = RETRACTED if is_retracted(text, end, end + stop, answer) else ""
-    return Found(_with_choice(answer, text, end + stop), doubt)
+    return _with_choice(Found(answer, doubt), text, end + stop)
 
 
-def _with_choice(answer: str, text: str, end: int) -> str:
+def _with_choice(found: Found, text: str, end: int) -> Found:
     """The answer with the letter, or the value, that the text goes on to give it."""
-    if letter := LETTER.fullmatch(answer):
+    if letter := LETTER.fullmatch(found.text):
         value = VALUE.match(text, end)
-        return f"({letter[1]}) {value[1]}" if value else answer
+        return replace(found, text=value[1], choice=letter[1]) if value else found
     chosen = CHOSEN.match(text, end)
-    return f"({(chosen[1] or chosen[2]).upper()}) {answer}" if chosen else answer
+    return replace(found, choice=(chosen[1] or chosen[2]).upper()) if chosen else found
 
 
 def _stop(rest: str) -> int:

@@ -89,7 +89,8 @@ _REDONE = (
     r"|tr(?:y|ying) again|start(?:ing)? over"
 )
 _STEP = re.compile(
-    r"\b(?:subtract|add(?:ing)?\b|multipl[yi]|divid(?:e\b|ing)|doubl(?:ed?|ing)\b|halv|remov|exclud(?:e|ing)|round"
+    r"\b(?:subtract|add(?:ing)?\b|multipl[yi]|divid(?:e\b|ing)|doubl(?:ed?|ing)\b|halv|remov|exclud(?:e|ing)"
+    r"|round(?:s|ed|ing)?\b[^.\n]{0,20} (?:up|down|off|to)\b"
     rf"|tak(?:e|ing) away|of (?:these|those|them|which)\b|(?:half of|twice) (?:it|this|that)\b"
     rf"|{_REDONE})",
 )

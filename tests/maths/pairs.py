@@ -1618,6 +1618,11 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("structures", "10", r"\gcd(20,30)=10", True),
     ("cues", r"2:30\text{ PM}", "Answer: The train arrives at 2:30 PM.", UNKNOWN),
     ("cues", r"2:30\text{ PM}", "Answer: The train arrives at 2:40 PM.", False),
+    ("boxes", "a^2", r"So $\boxed{a^2}$ (choice A).", True),
+    ("boxes", "(1,2)", r"So $\boxed{(1,2)}$, which is option (D).", True),
+    ("cues", "C", r"The answer is $\frac12$, which is answer choice (C).", True),
+    ("cues", "B", r"The answer is $\frac12$, which is answer choice (C).", False),
+    ("cues", "18", "The answer is 18. Each round has 6 games.", True),
     # what follows an answer, a letter with its value, words alone
     ("boxes", "160", r"\boxed{2 \text{ hours } 40 \text{ minutes}}", True),
     ("cues", "104", "The answer is one hundred and four hours.", True),
