@@ -347,7 +347,8 @@ def test_an_upstream_that_accepts_no_connection(monkeypatch: pytest.MonkeyPatch)
                 request = urllib.request.Request(gateway.url + path, body_of(task=TASK))
                 with pytest.raises(urllib.error.HTTPError) as raised:
                     urllib.request.urlopen(request, timeout=PATIENCE)
-                error = json.loads(raised.value.read())["error"]
+                with raised.value as answer:
+                    error = json.loads(answer.read())["error"]
                 assert (raised.value.code, error["code"]) == (504, "upstream_timeout")
                 said = f"no answer from the upstream {url}: it accepted no connection within 0.2 s"
                 assert said in error["message"]

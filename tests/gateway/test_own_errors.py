@@ -25,7 +25,8 @@ def error_of(url: str, method: str) -> tuple[int, str, str]:
     with pytest.raises(urllib.error.HTTPError) as raised, urllib.request.urlopen(request):
         pass
     assert raised.value.headers["content-type"].startswith("application/json")
-    error = json.loads(raised.value.read())["error"]
+    with raised.value as answer:
+        error = json.loads(answer.read())["error"]
     assert set(error) == {"message", "type", "param", "code"}
     return raised.value.code, error["code"], error["message"]
 

@@ -55,6 +55,7 @@ def send(url: str, model: str, task: str | None = None) -> tuple[int, dict[str, 
         ) as found:
             return found.status, {k.lower(): v for k, v in found.headers.items()}
     except urllib.error.HTTPError as error:
+        error.close()
         return error.code, {k.lower(): v for k, v in error.headers.items()}
 
 

@@ -159,7 +159,7 @@ UNREAD = {
     "cut": f'{{{OWN}, "model": "m'.encode(),
     "spelt": rb'{"g\u0061te\u006Beeper" : {"gold": "S3CRET"},}',
     "no object": f"[{{{OWN}}}]".encode(),
-    "deep": f'{{"a": {"[" * 5000}{"]" * 5000}, {OWN}}}'.encode(),
+    "deep": f'{{"a": {"[" * 500_000}{"]" * 500_000}, {OWN}}}'.encode(),
     "digits": f'{{"a": {"9" * 5000}, {OWN}}}'.encode(),
     "mark": f"\ufeff{{{OWN}}}".encode(),
     "UTF-16": f"{{{OWN}}}".encode("utf-16"),

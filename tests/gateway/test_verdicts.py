@@ -50,7 +50,8 @@ def get(url: str, *, method: str = "GET", data: Any = None, headers: Any = None)
                 (b"{", b"[")
             ) else text.decode()
     except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read())
+        with error:
+            return error.code, json.loads(error.read())
 
 
 def client_of(gateway: Running, **options: Any) -> openai.OpenAI:
@@ -192,8 +193,9 @@ def test_an_id_that_no_log_could_store_is_refused_before_the_call(
     before = len(upstream.requests)
     with running_gateway(upstream.url) as gateway:
         body = json.dumps({"model": "m", "messages": [], "gatekeeper": {"id": id_}}).encode()
-        with pytest.raises(urllib.error.HTTPError, match="400"):
+        with pytest.raises(urllib.error.HTTPError, match="400") as raised:
             urllib.request.urlopen(f"{gateway.url}/v1/chat/completions", body)
+        raised.value.close()
     assert len(upstream.requests) == before
 
 

@@ -673,7 +673,8 @@ os.kill(os.getpid(), 9)
 def test_nothing_is_lost_after_the_file_was_read_beside_its_gate(way: str, tmp_path: Path) -> None:
     """A process that closes any descriptor of a file drops its locks on it, so that the next reader
     elsewhere removes the write-ahead log. Our own readings avoid that; where a program makes a
-    copy, the gate stops, and all that it had answered is in the log."""
+    copy, the gate stops, and all that it had answered is in the log; or it goes on, because SQLite
+    from 3.51 on resists that."""
     path = tmp_path / "run.db"
     command = [*child("import os\n" + GOES_ON), str(path), way]
     with subprocess.Popen(
@@ -686,8 +687,7 @@ def test_nothing_is_lost_after_the_file_was_read_beside_its_gate(way: str, tmp_p
     assert first == "begun\n", errors
     answered = said.split()
     assert {row.id for row in rows(path) if row.kind == "decided"} >= {*answered}
-    if way == "copy":
-        assert not answered
+    if way == "copy" and not answered:
         assert "was moved, deleted or replaced while a gate wrote it" in errors
     else:
         assert len(answered) == 30
