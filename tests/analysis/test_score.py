@@ -262,7 +262,7 @@ def test_a_gate_draws_as_its_policy_and_goes_on_after_a_break(tmp_path: Path) ->
         with gate(log, value, 0.4, 200) as part:
             again = [part.maybe_verify(output) for output in outputs[start : start + 70]]
             expected = results[start : start + 70]
-            assert [r.decision for r in again] == [r.decision for r in expected]
+            assert repr([r.decision for r in again]) == repr([r.decision for r in expected])
     logged, live = load_records(log), estimate_score(results)
     assert [r.value for r in logged] == [r.outcome and r.outcome.value for r in results]
     path = tmp_path / "records.jsonl"

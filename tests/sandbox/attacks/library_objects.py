@@ -18,7 +18,7 @@ for name, code, given, wanted in (
     ("awaited", "return await given", "asyncio.create_task(job(3))", "3"),
     ("shielded", "return await asyncio.shield(given)", "asyncio.ensure_future(job(3))", "3"),
     ("gathered", "return await asyncio.gather(*given)", ALL, "[0, 1, 2]"),
-    ("as they end", "return [await one for one in asyncio.as_completed(given)]", "[asyncio.create_task(job(n, n / 50)) for n in (2, 0, 1)]", "[0, 1, 2]"),
+    ("as they end", "return [await one for one in asyncio.as_completed(given)]", "[asyncio.create_task(job(n, n / 5)) for n in (2, 0, 1)]", "[0, 1, 2]"),
     ("waited for", "done, rest = await asyncio.wait(given)\n    return sorted(one.result() for one in done), len(rest)", ALL, "([0, 1, 2], 0)"),
     ("that are late", "try:\n        return await asyncio.wait_for(given, 0.05)\n    except asyncio.TimeoutError:\n        return given.cancelled()", "asyncio.create_task(job(1, 9))", "True"),
     ("whose error is looked at", "await asyncio.wait([given])\n    return str(given.exception()), given.done()", "asyncio.create_task(job(-1))", "('bad -1', True)"),
