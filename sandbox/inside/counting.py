@@ -12,7 +12,7 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.assertions import (
@@ -256,7 +256,7 @@ def counted(
         for node in found.get(ast.Call, ())
         if called(node) in _EXPECTS and any(map(unknown, _given(node)[:1]))
     }
-    _keep_private(found.get(ast.Call, ()), found.get(ast.Constant, ()))
+    _keep_private(found)
     for kind in (ast.Call, ast.ExceptHandler, ast.With, ast.AsyncWith):
         for node in found.get(kind, ()):
             if kind is not ast.Call or id(node) in expecting:
@@ -337,19 +337,20 @@ def _keep(
             ast.fix_missing_locations(ast.copy_location(node.args[at], function))
 
 
-def _keep_private(calls: Iterable[Any], constants: Iterable[Any]) -> None:
+def _keep_private(found: Mapping[type, Sequence[Any]]) -> None:
     """Let no text of the candidate's read what is private, where the tests format it."""
-    formatting: list[tuple[list[ast.expr] | ast.Attribute, ast.expr]] = []
-    for call in calls:
-        if called(call) in _FORMATS and isinstance(call.func, ast.Attribute):
-            formatting.append((call.func, call.func.value))
-            if call.args and "Formatter" in ast.unparse(call.func.value):
-                formatting.append((call.args, call.args[0]))
-    formatting = [found for found in formatting if not isinstance(found[1], ast.Constant)]
-    texts = [c.value for c in constants if type(c.value) is str] if formatting else ()
-    known = sorted({name for text in texts for name in formatted(text)})
-    for place, text in formatting:
-        names = [ast.Constant(name) for name in known]
+    texts: list[tuple[ast.Attribute | list[ast.expr], ast.expr]] = []
+    for node in found.get(ast.Attribute, ()):  # template().format, also where it is called later
+        if node.attr in _FORMATS and not isinstance(node.value, ast.Constant):
+            texts.append((node, node.value))
+    for call in found.get(ast.Call, ()):  # str.format(template()), string.Formatter().vformat(…)
+        by = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        if called(call) in _FORMATS and call.args and (by == "str" or "Formatter" in by):
+            texts.append((call.args, call.args[0]))
+    constants = found.get(ast.Constant, ()) if texts else ()
+    known = {name for c in constants if type(c.value) is str for name in formatted(c.value)}
+    for place, text in texts:
+        names = [ast.Constant(name) for name in sorted(known)]
         made = ast.Call(_method("template", text), [text, *names], [])
         ast.fix_missing_locations(ast.copy_location(made, text))
         if isinstance(place, list):

@@ -256,3 +256,27 @@ right(
             assert text.format(m) == "3"
     """,
 )
+
+for name, made in (
+    ("a method that is called later", "show = template().format; assert show(u=User())"),
+    ("by the class of texts", "assert str.format(template(), u=User())"),
+    ("in a map", "assert [*map(template().format_map, [{'u': User()}])][0]"),
+):
+    forged(
+        name,
+        """
+            def template(): return "{u.__class__.__init__.__globals__[WANTED]}"
+        """,
+        """
+            def template(): return "{u.name} has {u.points} points"
+        """,
+        f"""
+            from solution import template
+            WANTED = "Bob has 42 points"
+            class User:
+                name, points = "Bob", 42
+                def __init__(self): pass
+            def test_it():
+                {made} == WANTED
+        """,
+    )
