@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from gatekeeper.adapters.harness.release import unusable
 from gatekeeper.adapters.swebench.predictions import Prediction
-from gatekeeper.adapters.swebench.reports import check_patches, outcome_of
+from gatekeeper.adapters.swebench.reports import check_patches, outcome_of, remove_cut_off
 from gatekeeper.errors import BadInputError, SandboxUnavailableError
 from gatekeeper.sandbox.engine import connect
 from gatekeeper.types import Outcome, Verdict
@@ -110,6 +110,8 @@ class Evaluation:
             self._lock.close()
             raise
         self._remove({p.instance for p in predictions})  # of a run that was killed
+        for prediction in predictions:
+            remove_cut_off(self._place(prediction))
         self._stopped = threading.Event()
         self._running: set[str] = set()
 

@@ -20,7 +20,7 @@ from gatekeeper.arguments import check_flag
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Outcome, Verdict
 
-__all__ = ["EMPTY", "Recorded", "check_patches", "counts", "outcome_of"]
+__all__ = ["EMPTY", "Recorded", "check_patches", "counts", "outcome_of", "remove_cut_off"]
 
 # SWE-bench's names of what an instance can be counted as.
 RESOLVED, UNRESOLVED, ERROR, EMPTY_PATCH = "resolved", "unresolved", "error", "empty_patch"
@@ -98,6 +98,20 @@ def check_patches(places: Iterable[tuple[Prediction, Path]], remedy: str) -> Non
                 f"{place} is about another patch than the prediction for {prediction.instance}: "
                 f"{remedy}"
             )
+
+
+def remove_cut_off(place: Path) -> None:
+    """Remove a report that was not written to its end, as by `kill -9`.
+
+    SWE-bench would read it again, and fail, each time that it is to evaluate the instance.
+    """
+    report = place / "report.json"
+    try:
+        json.loads(report.read_bytes())
+    except FileNotFoundError:
+        pass
+    except ValueError:
+        report.unlink()
 
 
 def outcome_of(place: Path, prediction: Prediction) -> Outcome:
