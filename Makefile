@@ -62,9 +62,9 @@ test-harness: $(HARNESSES:%=test-harness-%)
 test-harness-phoenix: export PYTEST_DISABLE_PLUGIN_AUTOLOAD := 1
 test-harness-phoenix: .venv-harness/phoenix-server/ready
 
-# Its own pytest and not `python -m pytest`: what is tested is what was installed.
+# Its own pytest, and this folder not on the path: what is tested is what was installed.
 $(HARNESSES:%=test-harness-%): test-harness-%: .venv-harness/%/ready
-	.venv-harness/$*/bin/pytest tests/harness/test_$(subst -,_,$*).py
+	.venv-harness/$*/bin/pytest -o pythonpath=tests/support tests/harness/test_$(subst -,_,$*).py
 
 lint: .venv/dev
 	$(BIN)/ruff check .
