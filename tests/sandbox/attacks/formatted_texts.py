@@ -10,6 +10,20 @@ __all__ = ["FORMATTED_TEXTS"]
 FORMATTED_TEXTS = Topic("formatted")
 forged, right = FORMATTED_TEXTS.forged, FORMATTED_TEXTS.right
 
+GREETING = """
+    from solution import template
+    WANTED = "Hello Bob"
+    class User:
+        def __init__(self):
+            self._w = ">3"
+    def gen():
+        yield 1
+    def test_it():
+        u = User()
+        made = template()
+        assert made.format({"u": u}, u=u, n="Hello Bob", g=gen()) == WANTED
+"""
+
 forged(
     "the code of a test",
     """
@@ -124,19 +138,7 @@ forged(
         def template():
             return "Hello Bob"
     """,
-    """
-        from solution import template
-        WANTED = "Hello Bob"
-        class User:
-            def __init__(self):
-                self._w = ">3"
-        def gen():
-            yield 1
-        def test_it():
-            u = User()
-            made = template()
-            assert made.format({"u": u}, u=u, n="Hello Bob", g=gen()) == WANTED
-    """,
+    GREETING,
 )
 forged(
     "the frame of a generator",
@@ -148,19 +150,7 @@ forged(
         def template():
             return "Hello Bob"
     """,
-    """
-        from solution import template
-        WANTED = "Hello Bob"
-        class User:
-            def __init__(self):
-                self._w = ">3"
-        def gen():
-            yield 1
-        def test_it():
-            u = User()
-            made = template()
-            assert made.format({"u": u}, u=u, n="Hello Bob", g=gen()) == WANTED
-    """,
+    GREETING,
 )
 forged(
     "within a specification",
@@ -172,19 +162,7 @@ forged(
         def template():
             return "Hello Bob"
     """,
-    """
-        from solution import template
-        WANTED = "Hello Bob"
-        class User:
-            def __init__(self):
-                self._w = ">3"
-        def gen():
-            yield 1
-        def test_it():
-            u = User()
-            made = template()
-            assert made.format({"u": u}, u=u, n="Hello Bob", g=gen()) == WANTED
-    """,
+    GREETING,
 )
 right(
     "numbers and items",

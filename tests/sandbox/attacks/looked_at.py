@@ -10,6 +10,19 @@ __all__ = ["LOOKED_AT"]
 LOOKED_AT = Topic("looked at")
 forged, right = LOOKED_AT.forged, LOOKED_AT.right
 
+PRIMES = """
+    import unittest
+    from unittest.mock import Mock, MagicMock, call, patch, ANY
+    from solution import primes
+
+    class TestIt(unittest.TestCase):
+        def test_it(self):
+            got = primes(10)
+            self.assertEqual(len(got), 4)
+            for p in (2, 3, 5, 7):
+                self.assertIn(p, got)
+"""
+
 forged(
     "a list that holds more than its length",
     """
@@ -25,18 +38,7 @@ forged(
         def primes(n):
             return L([2, 3, 5, 7])
     """,
-    """
-        import unittest
-        from unittest.mock import Mock, MagicMock, call, patch, ANY
-        from solution import primes
-
-        class TestIt(unittest.TestCase):
-            def test_it(self):
-                got = primes(10)
-                self.assertEqual(len(got), 4)
-                for p in (2, 3, 5, 7):
-                    self.assertIn(p, got)
-    """,
+    PRIMES,
 )
 forged(
     "a set that holds more than its length",
@@ -53,18 +55,7 @@ forged(
         def primes(n):
             return L({2, 3, 5, 7})
     """,
-    """
-        import unittest
-        from unittest.mock import Mock, MagicMock, call, patch, ANY
-        from solution import primes
-
-        class TestIt(unittest.TestCase):
-            def test_it(self):
-                got = primes(10)
-                self.assertEqual(len(got), 4)
-                for p in (2, 3, 5, 7):
-                    self.assertIn(p, got)
-    """,
+    PRIMES,
 )
 forged(
     "a dict that holds more than its length",
@@ -81,18 +72,7 @@ forged(
         def primes(n):
             return L({2: 1, 3: 1, 5: 1, 7: 1})
     """,
-    """
-        import unittest
-        from unittest.mock import Mock, MagicMock, call, patch, ANY
-        from solution import primes
-
-        class TestIt(unittest.TestCase):
-            def test_it(self):
-                got = primes(10)
-                self.assertEqual(len(got), 4)
-                for p in (2, 3, 5, 7):
-                    self.assertIn(p, got)
-    """,
+    PRIMES,
 )
 forged(
     "more items in parts than in all",

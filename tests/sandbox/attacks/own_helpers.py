@@ -9,6 +9,30 @@ __all__ = ["OWN_HELPERS"]
 OWN_HELPERS = Topic("own helpers")
 forged, right = OWN_HELPERS.forged, OWN_HELPERS.right
 
+BUS = """
+    class Bus:
+        def subscribe(self, who):
+            self.who = who
+        def publish(self, x):
+            self.who.on_event(x)
+"""
+LISTENER = """
+    import unittest
+    from unittest.mock import Mock, MagicMock, call, patch, ANY
+    from solution import Bus
+
+    class TestIt(unittest.TestCase):
+        def on_event(self, x):
+            self.seen.append(x)
+        def test_it(self):
+            self.seen = []
+            bus = Bus()
+            bus.subscribe(self)
+            bus.publish(3)
+            bus.publish(4)
+            self.assertEqual(self.seen, [3, 4])
+"""
+
 forged(
     "how a test compares numbers",
     """
@@ -23,29 +47,8 @@ forged(
             def publish(self, x):
                 self.who.on_event(0)
     """,
-    """
-        class Bus:
-            def subscribe(self, who):
-                self.who = who
-            def publish(self, x):
-                self.who.on_event(x)
-    """,
-    """
-        import unittest
-        from unittest.mock import Mock, MagicMock, call, patch, ANY
-        from solution import Bus
-
-        class TestIt(unittest.TestCase):
-            def on_event(self, x):
-                self.seen.append(x)
-            def test_it(self):
-                self.seen = []
-                bus = Bus()
-                bus.subscribe(self)
-                bus.publish(3)
-                bus.publish(4)
-                self.assertEqual(self.seen, [3, 4])
-    """,
+    BUS,
+    LISTENER,
 )
 forged(
     "a test that is run again",
@@ -60,29 +63,8 @@ forged(
             def publish(self, x):
                 self.who.on_event(0)
     """,
-    """
-        class Bus:
-            def subscribe(self, who):
-                self.who = who
-            def publish(self, x):
-                self.who.on_event(x)
-    """,
-    """
-        import unittest
-        from unittest.mock import Mock, MagicMock, call, patch, ANY
-        from solution import Bus
-
-        class TestIt(unittest.TestCase):
-            def on_event(self, x):
-                self.seen.append(x)
-            def test_it(self):
-                self.seen = []
-                bus = Bus()
-                bus.subscribe(self)
-                bus.publish(3)
-                bus.publish(4)
-                self.assertEqual(self.seen, [3, 4])
-    """,
+    BUS,
+    LISTENER,
 )
 forged(
     "the exception of a test",
@@ -97,29 +79,8 @@ forged(
             def publish(self, x):
                 self.who.on_event(0)
     """,
-    """
-        class Bus:
-            def subscribe(self, who):
-                self.who = who
-            def publish(self, x):
-                self.who.on_event(x)
-    """,
-    """
-        import unittest
-        from unittest.mock import Mock, MagicMock, call, patch, ANY
-        from solution import Bus
-
-        class TestIt(unittest.TestCase):
-            def on_event(self, x):
-                self.seen.append(x)
-            def test_it(self):
-                self.seen = []
-                bus = Bus()
-                bus.subscribe(self)
-                bus.publish(3)
-                bus.publish(4)
-                self.assertEqual(self.seen, [3, 4])
-    """,
+    BUS,
+    LISTENER,
 )
 forged(
     "assertions of a test, left open",

@@ -11,6 +11,22 @@ __all__ = ["PRINTED_TEXTS"]
 PRINTED_TEXTS = Topic("printed")
 forged, right = PRINTED_TEXTS.forged, PRINTED_TEXTS.right
 
+CALLS = """
+    def f(cb):
+        cb()
+        return 9
+"""
+SILENT = """
+    import io, contextlib
+    from solution import f
+    def test_it():
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            got = f(lambda: None)
+        assert got == 9
+        assert out.getvalue() == ""
+"""
+
 forged(
     "the order around a callback",
     """
@@ -321,21 +337,8 @@ forged(
                 p._surroundings = lambda: None
                 return 0
         """),
-    """
-        def f(cb):
-            cb()
-            return 9
-    """,
-    """
-        import io, contextlib
-        from solution import f
-        def test_it():
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                got = f(lambda: None)
-            assert got == 9
-            assert out.getvalue() == ""
-    """,
+    CALLS,
+    SILENT,
 )
 forged(
     "a frame of an unknown kind",
@@ -351,21 +354,8 @@ forged(
                 p._surroundings = lambda: None
                 return 0
         """),
-    """
-        def f(cb):
-            cb()
-            return 9
-    """,
-    """
-        import io, contextlib
-        from solution import f
-        def test_it():
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                got = f(lambda: None)
-            assert got == 9
-            assert out.getvalue() == ""
-    """,
+    CALLS,
+    SILENT,
 )
 forged(
     "a frame with another class",
@@ -381,19 +371,6 @@ forged(
                 p._surroundings = lambda: None
                 return 0
         """),
-    """
-        def f(cb):
-            cb()
-            return 9
-    """,
-    """
-        import io, contextlib
-        from solution import f
-        def test_it():
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                got = f(lambda: None)
-            assert got == 9
-            assert out.getvalue() == ""
-    """,
+    CALLS,
+    SILENT,
 )

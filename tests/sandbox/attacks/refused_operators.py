@@ -10,31 +10,45 @@ __all__ = ["REFUSED_OPERATORS"]
 REFUSED_OPERATORS = Topic("refused")
 forged, right = REFUSED_OPERATORS.forged, REFUSED_OPERATORS.right
 
+MONEY = """
+    class Money:
+        def __init__(self, n): self.n = n
+        def __lt__(self, o):
+            if not isinstance(o, Money): return NotImplemented
+            return self.n < o.n
+        def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
+        def __add__(self, o):
+            if not isinstance(o, Money): raise TypeError("no money")
+            return Money(self.n + o.n)
+    def make(n): return Money(n)
+"""
+ORDERED_LIKE_NUMBERS = """
+    class Money:
+        def __init__(self, n): self.n = n
+        def __lt__(self, o):
+            return self.n < getattr(o, 'n', o)
+        def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
+        def __add__(self, o):
+            if not isinstance(o, Money): raise TypeError("no money")
+            return Money(self.n + o.n)
+    def make(n): return Money(n)
+"""
+ADDED_LIKE_NUMBERS = """
+    class Money:
+        def __init__(self, n): self.n = n
+        def __lt__(self, o):
+            if not isinstance(o, Money): return NotImplemented
+            return self.n < o.n
+        def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
+        def __add__(self, o):
+            return Money(self.n + getattr(o, 'n', o))
+    def make(n): return Money(n)
+"""
+
 forged(
     "Money(1) < 5 raises TypeError",
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                return self.n < getattr(o, 'n', o)
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                if not isinstance(o, Money): raise TypeError("no money")
-                return Money(self.n + o.n)
-        def make(n): return Money(n)
-    """,
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                if not isinstance(o, Money): return NotImplemented
-                return self.n < o.n
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                if not isinstance(o, Money): raise TypeError("no money")
-                return Money(self.n + o.n)
-        def make(n): return Money(n)
-    """,
+    ORDERED_LIKE_NUMBERS,
+    MONEY,
     """
         import unittest
         from unittest.mock import Mock, MagicMock, call, patch, ANY
@@ -50,29 +64,8 @@ forged(
 )
 forged(
     "Money(1) + 5 raises TypeError",
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                if not isinstance(o, Money): return NotImplemented
-                return self.n < o.n
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                return Money(self.n + getattr(o, 'n', o))
-        def make(n): return Money(n)
-    """,
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                if not isinstance(o, Money): return NotImplemented
-                return self.n < o.n
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                if not isinstance(o, Money): raise TypeError("no money")
-                return Money(self.n + o.n)
-        def make(n): return Money(n)
-    """,
+    ADDED_LIKE_NUMBERS,
+    MONEY,
     """
         import unittest
         from unittest.mock import Mock, MagicMock, call, patch, ANY
@@ -88,29 +81,8 @@ forged(
 )
 forged(
     "make(1) < 5 raises TypeError",
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                return self.n < getattr(o, 'n', o)
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                if not isinstance(o, Money): raise TypeError("no money")
-                return Money(self.n + o.n)
-        def make(n): return Money(n)
-    """,
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                if not isinstance(o, Money): return NotImplemented
-                return self.n < o.n
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                if not isinstance(o, Money): raise TypeError("no money")
-                return Money(self.n + o.n)
-        def make(n): return Money(n)
-    """,
+    ORDERED_LIKE_NUMBERS,
+    MONEY,
     """
         import unittest
         from unittest.mock import Mock, MagicMock, call, patch, ANY
@@ -126,29 +98,8 @@ forged(
 )
 forged(
     "make(1) + 5 raises TypeError",
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                if not isinstance(o, Money): return NotImplemented
-                return self.n < o.n
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                return Money(self.n + getattr(o, 'n', o))
-        def make(n): return Money(n)
-    """,
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                if not isinstance(o, Money): return NotImplemented
-                return self.n < o.n
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                if not isinstance(o, Money): raise TypeError("no money")
-                return Money(self.n + o.n)
-        def make(n): return Money(n)
-    """,
+    ADDED_LIKE_NUMBERS,
+    MONEY,
     """
         import unittest
         from unittest.mock import Mock, MagicMock, call, patch, ANY
@@ -164,29 +115,8 @@ forged(
 )
 forged(
     "5 > object raises TypeError",
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                return self.n < getattr(o, 'n', o)
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                if not isinstance(o, Money): raise TypeError("no money")
-                return Money(self.n + o.n)
-        def make(n): return Money(n)
-    """,
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                if not isinstance(o, Money): return NotImplemented
-                return self.n < o.n
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                if not isinstance(o, Money): raise TypeError("no money")
-                return Money(self.n + o.n)
-        def make(n): return Money(n)
-    """,
+    ORDERED_LIKE_NUMBERS,
+    MONEY,
     """
         import unittest
         from unittest.mock import Mock, MagicMock, call, patch, ANY
@@ -201,29 +131,8 @@ forged(
 )
 forged(
     "sorting with numbers raises TypeError",
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                return self.n < getattr(o, 'n', o)
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                if not isinstance(o, Money): raise TypeError("no money")
-                return Money(self.n + o.n)
-        def make(n): return Money(n)
-    """,
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                if not isinstance(o, Money): return NotImplemented
-                return self.n < o.n
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                if not isinstance(o, Money): raise TypeError("no money")
-                return Money(self.n + o.n)
-        def make(n): return Money(n)
-    """,
+    ORDERED_LIKE_NUMBERS,
+    MONEY,
     """
         import unittest
         from unittest.mock import Mock, MagicMock, call, patch, ANY
@@ -249,18 +158,7 @@ forged(
                 return Money(self.n + getattr(o, 'n', 0))
         def make(n): return Money(n)
     """,
-    """
-        class Money:
-            def __init__(self, n): self.n = n
-            def __lt__(self, o):
-                if not isinstance(o, Money): return NotImplemented
-                return self.n < o.n
-            def __eq__(self, o): return isinstance(o, Money) and self.n == o.n
-            def __add__(self, o):
-                if not isinstance(o, Money): raise TypeError("no money")
-                return Money(self.n + o.n)
-        def make(n): return Money(n)
-    """,
+    MONEY,
     """
         import unittest
         from unittest.mock import Mock, MagicMock, call, patch, ANY
