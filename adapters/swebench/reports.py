@@ -8,6 +8,7 @@ patch, even if SWE-bench counts it as unresolved.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections import Counter
@@ -106,12 +107,11 @@ def remove_cut_off(place: Path) -> None:
     SWE-bench would read it again, and fail, each time that it is to evaluate the instance.
     """
     report = place / "report.json"
-    try:
-        json.loads(report.read_bytes())
-    except FileNotFoundError:
-        pass
-    except ValueError:
-        report.unlink()
+    with contextlib.suppress(OSError):  # none is there, or SWE-bench itself meets the error
+        try:
+            json.loads(report.read_bytes())
+        except ValueError:
+            report.unlink()
 
 
 def outcome_of(place: Path, prediction: Prediction) -> Outcome:
