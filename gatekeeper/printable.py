@@ -15,6 +15,8 @@ def printable(text: str) -> str:
     Control characters, lone surrogates and marks that change the direction of writing are replaced.
     All spaces stay, and the joiners that emoji and some scripts need.
     """
+    if text.isprintable():  # as most are
+        return text
     return "".join(
         c if c.isprintable() or c in KEPT or category(c) == "Zs" else "\N{REPLACEMENT CHARACTER}"
         for c in text.replace("\r\n", "\n")

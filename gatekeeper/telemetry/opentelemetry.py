@@ -95,11 +95,11 @@ class OpenTelemetry:
 
     def concluded(self, seen: Observation, kept: Any) -> None:
         """The outcome as an event of the span in which the output reached the gate."""
-        if self._enabled is not None and not self._enabled(event_name=EVENT):
-            return
         trace, context = self._trace, self._nowhere
         if kept is not None:
             context = trace.set_span_in_context(trace.NonRecordingSpan(kept), context)
+        elif self._enabled is not None and not self._enabled(event_name=EVENT):
+            return  # no SDK, probably; where there is a span, there is one
         self._logger.emit(
             timestamp=time_ns(),
             context=context,

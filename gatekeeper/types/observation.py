@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatekeeper.types.outcome import GateResult
+from gatekeeper.types.quick_init import quick_init
 
 __all__ = ["GateFacts", "Observation"]
 
@@ -28,6 +29,7 @@ class GateFacts:
     verifier: str = ""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Observation:
     """A decision, or the outcome that followed.
