@@ -16,6 +16,7 @@ from gatekeeper.types import (
     Decision,
     GateResult,
     Generation,
+    Observation,
     Outcome,
     Reason,
     Signals,
@@ -25,7 +26,7 @@ from gatekeeper.types import (
 SIGNALS = Signals(0.5, -1.0, 0.25, 8, 8)
 CANDIDATE = Candidate("a", SIGNALS, 2.0)
 DECISION = Decision(verify=True, reason=Reason.POLICY)
-CLASSES = (Signals, Candidate, Decision, GateResult, Decided)
+CLASSES = (Signals, Candidate, Decision, GateResult, Observation, Decided)
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
