@@ -119,6 +119,10 @@ def litellm(command: str, upstream: str, folder: Path) -> Iterator[tuple[str, in
         stderr=subprocess.DEVNULL,
     )
     try:
+        while not is_listening(port):
+            if process.poll() is not None:
+                raise SystemExit(f"{command} ended at once: is litellm[proxy] in its environment?")
+            time.sleep(0.1)
         yield f"http://127.0.0.1:{port}", process.pid
     finally:
         process.terminate()
@@ -129,6 +133,11 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as found:
         port: int = found.getsockname()[1]
         return port
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 # -- the client ------------------------------------------------------------------------------------
@@ -143,7 +152,7 @@ class Connection:
         self._file: Any = None
 
     def open(self) -> None:
-        deadline = time.monotonic() + 180
+        deadline = time.monotonic() + 60
         while self._file is None:
             try:
                 self._socket = socket.create_connection(self._address)
@@ -283,7 +292,7 @@ def main() -> None:
         gateway_url = f"http://127.0.0.1:{port}"
 
         def ways(stream: dict[str, Any]) -> list[Way]:
-            proxy = connection(litellm_url) if args.litellm else None  # it starts slowly
+            proxy = connection(litellm_url) if args.litellm else None
             gateway = connection(gateway_url)
             found = [
                 Way("aiohttp alone", "bare", connection(bare_url), bare_pid, CHAT, OWN | stream),
