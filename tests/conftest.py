@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -19,11 +20,18 @@ def pytest_configure() -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.disable()  # while thousands of tests are collected, which are not garbage
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The sandbox's tests come first: a worker that began the longest file last would end alone."""
     items.sort(key=lambda item: not item.nodeid.startswith("tests/sandbox/"))
+
+
+def pytest_collection_finish() -> None:
+    """From here on, garbage is collected; the tests themselves are not looked through for it."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
