@@ -29,8 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """From here on, garbage is collected; the tests themselves are not looked through for it."""
-    gc.freeze()
+    """From here on, garbage is collected."""
     gc.enable()
 
 

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from running_gateway import running_gateway
-from scripted_upstream import ScriptedUpstream, completion, event_stream, reply
+from scripted_upstream import ScriptedUpstream, event_stream, reply
 from shared_runs import writers
 
 from gatekeeper import Budget, LogError, VerificationGate
@@ -122,7 +122,9 @@ def test_a_second_one_ends_a_single_process() -> None:
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/other"])
 def test_a_caller_that_reads_slowly_has_its_whole_answer(path: str) -> None:
     """The answer is in progress until it is sent; aiohttp would cut it after two seconds."""
-    whole, found = reply(json.dumps(completion("7" * (1 << 24))).encode()), bytearray()
+    message = {"content": "7" * (1 << 24)}
+    whole = reply(json.dumps({"choices": [{"index": 0, "message": message}]}).encode())
+    found = bytearray()
 
     def read() -> None:
         time.sleep(3.0)
@@ -141,7 +143,7 @@ def test_a_caller_that_reads_slowly_has_its_whole_answer(path: str) -> None:
         reader.join(60)
         connection.close()
     body = bytes(found).partition(b"\r\n\r\n")[2]
-    assert json.loads(body)["choices"][0]["message"]["content"] == "7" * (1 << 24)
+    assert json.loads(body)["choices"][0]["message"] == message
 
 
 def test_connections_are_closed_if_it_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
