@@ -87,10 +87,10 @@ def pass_at_k(
     drawn = {result.decision.propensity for result in results}
     if min(map(len, checked)) < k or max(drawn) > min(drawn) + 1e-9 or len(problems) < 2:
         return Interval(float("nan"), low, high)
-    from scipy.stats import t  # slow to import
+    from scipy.special import stdtrit
 
     each = np.array([_of_problem(k, len(of), of.count(True)) for of in checked])
-    margin = float(t.ppf(UPPER, each.size - 1)) * float(each.std(ddof=1)) / sqrt(each.size)
+    margin = float(stdtrit(each.size - 1, UPPER)) * float(each.std(ddof=1)) / sqrt(each.size)
     value = min(max(float(each.mean()), low), high)
     return Interval(value, max(value - margin, low), min(value + margin, high), len(samples))
 

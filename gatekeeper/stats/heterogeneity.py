@@ -56,7 +56,7 @@ def dispersion(rho: Sequence[float], variance: Sequence[float]) -> tuple[float, 
     Permuting strata would test more than equal ρ_k: equal error rates and score distributions
     too.
     """
-    from scipy.stats import chi2  # slow to import
+    from scipy.special import chdtrc  # `scipy.stats` is slow to import
 
     r, v = np.array(rho, dtype=np.float64), np.array(variance, dtype=np.float64)
     k = r.size
@@ -66,4 +66,4 @@ def dispersion(rho: Sequence[float], variance: Sequence[float]) -> tuple[float, 
     corrected = max(h - float(v.mean()) * (k - 1) / k, 0.0)
     z, precision = np.arctanh(r), (1 - r**2) ** 2 / v
     q = (precision * (z - (precision @ z) / precision.sum()) ** 2).sum()
-    return h, corrected, float(chi2.sf(q, k - 1)) if k > 1 else nan
+    return h, corrected, float(chdtrc(k - 1, q)) if k > 1 else nan

@@ -17,11 +17,11 @@ def student_interval(values: FloatArray) -> Interval:
 
     A single value has no interval (NaN ends); a NaN among the values makes all of it NaN.
     """
-    from scipy.stats import t  # slow to import
+    from scipy.special import stdtrit  # `scipy.stats` is slow to import
 
     n = values.size
     mean = float(values.mean())
     if n < 2:
         return Interval(mean, nan, nan, n)
-    margin = float(t.ppf(UPPER, n - 1) * values.std(ddof=1) / np.sqrt(n))
+    margin = float(stdtrit(n - 1, UPPER) * values.std(ddof=1) / np.sqrt(n))
     return Interval.around(mean, margin, n)

@@ -86,11 +86,10 @@ def _signal(threshold: PartitionResult, cst: PartitionResult) -> str:
 
 def _labels_needed(strata: int) -> int:
     """Labels with which the test of equal ρ_k finds `DISPERSION` with probability `POWER`."""
-    from scipy.optimize import brentq
-    from scipy.stats import chi2, ncx2
+    from scipy.special import chdtri, chndtrinc
 
     free = strata - 1
-    critical = chi2.isf(LEVEL, free)
+    critical = chdtri(free, LEVEL)
     # Σ (ρ_k - ρ̄)² / v_k with v_k = K / n: the noncentrality is n Var_k(ρ_k)
-    noncentrality: float = brentq(lambda x: ncx2.sf(critical, free, x) - POWER, 1e-6, 1e4)
+    noncentrality: float = chndtrinc(critical, free, 1 - POWER)
     return ceil(noncentrality / DISPERSION)

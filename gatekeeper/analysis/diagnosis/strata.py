@@ -42,7 +42,7 @@ def stratum_figures(
     table: RecordTable, mine: BoolArray, s: FloatArray, w: FloatArray
 ) -> StratumFigures:
     """The figures of the records `mine`, from scores and weights of all, (N,) each."""
-    from scipy.stats import t as student
+    from scipy.special import stdtr
 
     known = mine & (w > 0)
     s, y, w = s[known], table.error[known], w[known]
@@ -53,7 +53,7 @@ def stratum_figures(
     if min(wrong, right) >= 2:
         rho, variance = correlation(s, y, w, n)
         free = max(n - 2, 1.0)
-        p_value = float(2 * student.sf(abs(rho) * sqrt(free / (1 - rho**2)), free))
+        p_value = float(2 * stdtr(free, -abs(rho) * sqrt(free / (1 - rho**2))))
     rate = nan
     if y.size:  # labels that were chosen may weigh less than what they show for certain
         rate = min(max(float(np.average(y, weights=w)), wrong / of), (of - right) / of)
@@ -77,7 +77,7 @@ def dispersion_of(figures: list[StratumFigures]) -> tuple[float, float, float]:
 
 def base_rates(figures: list[StratumFigures]) -> tuple[float, float]:
     """max_k p_k - min_k p_k, and p of "all p_k are equal" (Pearson's χ²)."""
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     used = [f for f in figures if f.labelled]
     if not used:
@@ -89,4 +89,4 @@ def base_rates(figures: list[StratumFigures]) -> tuple[float, float]:
     if len(used) < 2 or not 0.0 < common < 1.0:
         return spread, nan
     q = (weight * (p - common) ** 2).sum() / (common * (1 - common))
-    return spread, float(chi2.sf(q, len(used) - 1))
+    return spread, float(chdtrc(len(used) - 1, q))
