@@ -7,17 +7,21 @@ would be reliable, so there is none.
 from __future__ import annotations
 
 import ast
+import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gatekeeper.io.syntax import parse_python
+from gatekeeper.sandbox.inside.assertions import called
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, names_test, walk
 from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
-from gatekeeper.sandbox.inside.wrapped import wrapped
+from gatekeeper.sandbox.inside.wrapped import lists_cases, mentions, wrapped
 from gatekeeper.sandbox.usage import (
     ABOUT,
     dotted,
     is_class,
+    is_data,
     is_scalar,
     made_by,
     name_of,
@@ -41,6 +45,7 @@ _PATH_CALLS = frozenset(
     rmdir glob rglob
     """.split()  # noqa: SIM905
 )
+_TEXTS = frozenset({"eval", "exec", "compile", "__import__"})
 _SAME_PROCESS = {  # modules that look into objects which are in another process here
     **dict.fromkeys(("gc", "tracemalloc", "dis", "ctypes"), "looks into memory"),
     **dict.fromkeys(("subprocess", "multiprocessing"), "starts processes of its own"),
@@ -49,17 +54,37 @@ _SAME_PROCESS = {  # modules that look into objects which are in another process
         "has data that cannot be sent between processes",
     ),
     **dict.fromkeys(("timeit", "cProfile", "resource"), "measures another process"),
+    **dict.fromkeys(("code", "pdb", "profile", "pty", "runpy", "trace"), "runs texts"),
 }
 _STREAMS = {("sys", "stdin"), ("sys", "stdout"), ("sys", "stderr"), ("os", "environ")}
-_PICKLES = frozenset({"pickle", "marshal", "dill", "cloudpickle", "shelve", "copyreg"})
-_RUNS = frozenset({"eval", "exec", "compile", "system", "popen", "__import__"})
+_PICKLES = frozenset({"pickle", "_pickle", "marshal", "dill", "cloudpickle", "shelve", "copyreg"})
+_UNPICKLES = frozenset({"load", "loads", "Unpickler", "open"})
+_RUNS = frozenset(  # functions that run a text, or what a text names, by what they mean
+    {
+        *(f"builtins.{name}" for name in _TEXTS),
+        *("os.system", "os.popen", "os.posix_spawn", "os.posix_spawnp", "importlib.__import__"),
+        *(f"os.{run}{how}" for run in ("exec", "spawn") for how in ("l", "le", "lp", "lpe")),
+        *(f"os.{run}{how}" for run in ("exec", "spawn") for how in ("v", "ve", "vp", "vpe")),
+        *("asyncio.create_subprocess_shell", "asyncio.create_subprocess_exec"),
+        *("logging.config.dictConfig", "logging.config.fileConfig", "logging.config.listen"),
+    }
+)
+_LAST = _UNPICKLES.union(name.rpartition(".")[2] for name in _RUNS)
 _INNARDS = {  # functions that look at, or change, the process that they run in -> their modules
     **dict.fromkeys(("getsource", "getsourcelines", "currentframe", "stack"), "inspect"),
     **dict.fromkeys(("settrace", "setrecursionlimit", "_getframe"), "sys"),
     **dict.fromkeys(("getcontext", "setcontext", "localcontext"), "decimal"),
     "get_type_hints": "typing",
-    "testmod": "doctest",
-    "run_docstring_examples": "doctest",
+    "reload": "importlib",
+    "ProcessPoolExecutor": "concurrent.futures",
+    **dict.fromkeys(("active_count", "enumerate"), "threading"),
+    **dict.fromkeys(("getstate", "setstate"), "random"),
+    "getrecursionlimit": "sys",
+    **dict.fromkeys(("getsignal", "raise_signal"), "signal"),
+    "kill": "os",
+    "register": "atexit",
+    **dict.fromkeys(("testmod", "testfile", "run_docstring_examples", "DocTestFinder"), "doctest"),
+    **dict.fromkeys(("DocTestSuite", "DocFileSuite", "DocTest", "Example"), "doctest"),
 }
 
 
@@ -85,11 +110,14 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
         raised=frozenset(n for n in theirs if n in raised or n.endswith(errors)),
         paths=any(isinstance(n, (ast.Name, ast.alias)) and name_of(n) in _PATHS for n in nodes),
         classes=any(is_class(name, nodes) for name in theirs),
+        imported=_imported(nodes),
+        bound=frozenset(_bound(nodes)),
     )
+    nodes = [*nodes, *_constant_programs(nodes, known)]
     for node in nodes:
         if isinstance(node, _SHARING) and (found := _shared_state(node, known)):
             return found
-    return _classes_as_data(nodes, theirs)
+    return _passed_on(nodes, known) or _asks_where(nodes) or _classes_as_data(nodes, theirs)
 
 
 def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
@@ -100,7 +128,7 @@ def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.ClassDef) and names_test(node):
             for decorator in node.decorator_list:
-                if theirs & {n.id for n in walk(decorator) if isinstance(n, ast.Name)}:
+                if mentions([decorator], theirs) and not lists_cases(decorator, theirs):
                     yield f"{ast.unparse(decorator)!r} of the candidate's decorates {node.name}"
 
 
@@ -132,59 +160,173 @@ class _Names:
     raised: frozenset[str]  # exceptions among the candidate's
     paths: bool  # whether the tests use pathlib
     classes: bool  # whether there are classes among the candidate's
+    imported: Mapping[str, str]  # what imported names mean: `undo` -> "pickle.loads"
+    bound: frozenset[str]  # the tests' own variables, functions and arguments
+
+    def meaning(self, node: ast.AST) -> str:
+        """The dotted name of a node, by the module that defines it."""
+        first, dot, rest = dotted(node).partition(".")
+        if first in self.imported:
+            first = self.imported[first]
+        elif first in _TEXTS and not {first} & (self.bound | self.theirs):
+            first = f"builtins.{first}"
+        return first + dot + rest
+
+    def of_python(self, node: ast.AST) -> str:
+        """As `meaning`, if that is something of a module of Python's; else empty."""
+        found = self.meaning(node)
+        first = dotted(node).partition(".")[0]
+        known = first in self.imported or first not in self.bound
+        return found if known and found.partition(".")[0] in sys.stdlib_module_names else ""
 
 
-_SHARING = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.Attribute, ast.arg, ast.Call)
+def _imported(nodes: Sequence[ast.AST]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.asname: alias.name for alias in node.names if alias.asname}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+    return found
+
+
+def _bound(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            yield node.name
+
+
+def _constant_programs(nodes: Sequence[ast.AST], names: _Names) -> Iterator[ast.AST]:
+    """The nodes of constant texts that the tests run."""
+    for node in nodes:
+        if isinstance(node, ast.Call) and names.meaning(node.func) in _RUNS and node.args:
+            text = getattr(node.args[0], "value", None)
+            if isinstance(text, str):
+                with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                    yield from walk(parse_python(text))
+
+
+def _passed_on(nodes: Sequence[ast.AST], names: _Names) -> str:
+    """The problem with a function that runs texts, where it is not called, as in `map(eval, …)`."""
+    direct = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            known = node.id in _TEXTS or node.id in names.imported
+        else:
+            known = isinstance(node, ast.Attribute) and node.attr in _LAST
+        if known and id(node) not in direct:
+            owner, _, name = names.meaning(node).rpartition(".")
+            if f"{owner}.{name}" in _RUNS or (owner in _PICKLES and name in _UNPICKLES):
+                return _RUN.format(name)
+    return ""
+
+
+def _asks_where(nodes: Sequence[ast.AST]) -> str:
+    """The problem with tests that compare the working directory, which a candidate may change."""
+    asked = {id(node) for node in nodes if called(node) in ("getcwd", "cwd")}
+    for node in nodes if asked else ():
+        compares = isinstance(node, ast.Compare) or called(node).startswith("assert")
+        if compares and not asked.isdisjoint(map(id, walk(node))):
+            return "the working directory is about the candidate's process"
+    return ""
+
+
+_RUN = "{} would run what the candidate gave in the process of the tests"
+_SHARING = (
+    *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.Attribute, ast.arg, ast.Call, ast.Subscript),
+)
 
 
 def _shared_state(node: ast.AST, names: _Names) -> str:
     """State that tests and candidate can share only in one process."""
     if isinstance(node, ast.Import | ast.ImportFrom):
-        roots = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        for root in (*roots, getattr(node, "module", None) or ""):
-            if why := _SAME_PROCESS.get(root.partition(".")[0]):
-                return f"{root} {why}"
+        return _needed(node, names.modules)
     if isinstance(node, ast.ClassDef):
         for base in node.bases:
             name = dotted(base)
             if name in names.theirs and name not in names.raised:
                 return f"{node.name} extends {name}, a class of the candidate's"
     if isinstance(node, ast.Attribute):
-        owner = dotted(node.value)
+        owner = names.meaning(node.value)
         if owner == _INNARDS.get(node.attr) or node.attr == "__subclasses__":
             return f"{owner}.{node.attr} is about the candidate's process"
         known = (owner, node.attr) in _STREAMS or node.attr in REPLACEABLE.get(owner, ())
         if isinstance(node.ctx, ast.Store) and owner in sys.stdlib_module_names and not known:
             return f"{owner}.{node.attr} would have to change in the candidate's process"
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        return _of_modules(node.value, names)
     if isinstance(node, ast.arg) and node.arg in _FILES:
         return f"{node.arg}: tests and candidate would share files"
     if not isinstance(node, ast.Call) or name_of(node.func) in names.theirs:
         return ""  # the candidate's function of that name runs in its own process
+    return _called(node, names)
+
+
+def _needed(node: ast.Import | ast.ImportFrom, modules: frozenset[str]) -> str:
+    """The problem with what an import needs; empty if none."""
+    roots = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    module = getattr(node, "module", None) or ""
+    for root in (*roots, module):
+        why = _SAME_PROCESS.get(root.partition(".")[0])
+        if why and root.partition(".")[0] not in modules:
+            return f"{root} {why}"
+    for alias in node.names if module else ():
+        if _INNARDS.get(alias.name) == module:
+            return f"{alias.name} is about the candidate's process"
+        if alias.name == "*" and module in _PICKLES:
+            return _RUN.format(f"{module}.*")
+    return ""
+
+
+def _called(node: ast.Call, names: _Names) -> str:
+    """The problem with what is called; empty if none."""
     function = node.func
+    owner, _, name = names.meaning(function).rpartition(".")
+    full = f"{owner}.{name}"
     if isinstance(function, ast.Name) and function.id in _FILES:
         return f"{function.id}: tests and candidate would share files"
-    owner = ""
-    if isinstance(function, ast.Attribute):
-        owner = dotted(function.value)
-        on_files = owner in ("os", "os.path", "shutil") and function.attr in _FILE_CALLS
-        on_paths = names.paths and function.attr in _PATH_CALLS
-        if on_files or on_paths or owner.startswith("tempfile"):
-            return f"{owner}.{function.attr}: tests and candidate would share files"
-    name = name_of(function) or getattr(function, "attr", "")
-    of_python = isinstance(function, ast.Name) or owner in ("os", "builtins", "importlib")
-    if name in _RUNS and of_python and not all(isinstance(a, ast.Constant) for a in node.args):
-        return f"{name} would run what the candidate gave in the process of the tests"
+    on_files = owner in ("os", "os.path", "shutil") and name in _FILE_CALLS
+    on_paths = isinstance(function, ast.Attribute) and names.paths and name in _PATH_CALLS
+    if on_files or on_paths or owner.startswith("tempfile"):
+        return f"{full}: tests and candidate would share files"
+    given = [*node.args, *(keyword.value for keyword in node.keywords)] or [ast.Constant(None)]
+    if full in _RUNS:
+        shown = given[:1] if owner == "builtins" else given
+        if not all(isinstance(item, ast.Constant) or is_data(item) for item in shown):
+            return _RUN.format(name)
+    if full == ".getattr" and not all(isinstance(name, ast.Constant) for name in given[1:2]):
+        opened = names.of_python(given[0]) in ("builtins", "os", *_PICKLES)
+        return _RUN.format(name) if opened else ""
     if owner in _PICKLES:
-        own = [a for a in node.args if isinstance(a, ast.Call) and dotted(a.func).endswith("s")]
-        if names.classes or (name in ("load", "loads") and not own):
-            return f"{dotted(function)} runs or copies what the candidate gave"
-    if isinstance(function, ast.Name) and name in _INNARDS:
+        own = [a for a in given if isinstance(a, ast.Call)]
+        own = [a for a in own if names.meaning(a.func).partition(".")[0] in _PICKLES]
+        if names.classes or (name in _UNPICKLES and not own):
+            return f"{full} runs or copies what the candidate gave"
+    if isinstance(function, ast.Name) and _INNARDS.get(name) == owner:
         return f"{name} is about the candidate's process"
+    if name in ("get_doctest", "get_examples") and not isinstance(given[0], ast.Constant):
+        return _RUN.format(name)
+    if name in ("dict", "setitem"):  # of `patch`, of `monkeypatch`
+        return "".join(_of_modules(item, names) for item in node.args[:1])
+    if name in ("update", "setdefault") and isinstance(function, ast.Attribute):
+        return _of_modules(function.value, names)
     if name == "patch":
         return _patched(node, names.modules)
-    if dotted(function).endswith(("patch.object", "monkeypatch.setattr")):
-        return _patched_object(node, names.modules)
+    if name in ("setattr", "delattr") or full.endswith("patch.object"):
+        text = getattr(node.args[0], "value", None) if node.args else None
+        dots = isinstance(text, str) and "." in text
+        return _patched(node, names.modules) if dots else _patched_object(node, names)
     return ""
+
+
+def _of_modules(node: ast.AST, names: _Names) -> str:
+    """The problem with a change of `sys.modules`; empty if a node is anything else."""
+    known = "sys.modules" in (names.meaning(node), getattr(node, "value", ""))
+    return "sys.modules would have to change in the candidate's process" if known else ""
 
 
 def _raised(nodes: Sequence[ast.AST]) -> set[str]:
@@ -200,13 +342,13 @@ def _raised(nodes: Sequence[ast.AST]) -> set[str]:
     return {kind.id for kind in kinds if isinstance(kind, ast.Name)}
 
 
-def _patched_object(node: ast.Call, modules: frozenset[str]) -> str:
+def _patched_object(node: ast.Call, names: _Names) -> str:
     """As `_patched`, for a call with the object and a name."""
-    if len(node.args) < 2 or not isinstance(node.args[0], ast.Name):
+    if len(node.args) < 2 or not isinstance(node.args[0], ast.Name | ast.Attribute):
         return ""
-    module, name = node.args[0].id, getattr(node.args[1], "value", None)
+    module, name = names.of_python(node.args[0]), getattr(node.args[1], "value", None)
     known = name in REPLACEABLE.get(module, ()) or (module, name) in _STREAMS
-    if module in modules or known or module not in sys.stdlib_module_names:
+    if not module or module.partition(".")[0] in names.modules or known:
         return ""
     return f"{module}.{name} would have to change in the candidate's process"
 

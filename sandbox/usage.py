@@ -11,6 +11,7 @@ __all__ = [
     "ABOUT",
     "dotted",
     "is_class",
+    "is_data",
     "is_scalar",
     "made_by",
     "makes",

@@ -239,7 +239,7 @@ class RemoteClass(type):
 
     @property
     def __annotations__(cls) -> Any:  # type: ignore[override]
-        return ask(cls, "get", "__annotations__")
+        return signatures.readable(ask(cls, "get", "__annotations__"))
 
     def __setattr__(cls, name: str, value: Any) -> None:
         ask(cls, "set", name, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import importlib
@@ -9,7 +10,9 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["annotated", "code", "dataclass_attributes", "shaped", "signature"]
+from gatekeeper.sandbox.inside.nodes import walk
+
+__all__ = ["annotated", "code", "dataclass_attributes", "readable", "shaped", "signature"]
 
 
 def code(found: Any) -> Any:
@@ -47,6 +50,31 @@ def signature(found: Any) -> Any:
         ],
         return_annotation=optional(returned),
     )
+
+
+def readable(annotations: Any) -> Any:
+    """The annotations of a candidate's object, if each text among them only names types.
+
+    `inspect.get_annotations` and `functools.singledispatch` run them. Raises AttributeError.
+    """
+    if type(annotations) is not dict:
+        raise AttributeError("__annotations__")
+    for text in annotations.values():
+        if not isinstance(text, str):
+            continue
+        try:
+            nodes = walk(ast.parse(text, mode="eval"))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            nodes = [ast.Yield()]
+        if not all(isinstance(node, _TYPES) for node in nodes):
+            raise AttributeError("__annotations__")
+    return annotations
+
+
+_TYPES = (
+    *(ast.Expression, ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List),
+    *(ast.BinOp, ast.BitOr, ast.Load),
+)
 
 
 def annotated(found: Any) -> dict[str, Any]:

@@ -73,6 +73,8 @@ class Remote:
             return kind_of(type(self)).shown
         if name in _COMPARED:
             return _called_by_name(self, name)
+        if name == "__annotations__":
+            return signatures.readable(_attribute(self, name))
         if name in READABLE:
             return _attribute(self, name)
         if name in _HIDDEN or (name == "__copy__" and has(type(self), "__next__")):

@@ -9,7 +9,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, children, names_test, walk
 
-__all__ = ["derived", "mentions", "reachable", "wrapped"]
+__all__ = ["derived", "lists_cases", "mentions", "reachable", "wrapped"]
 
 ANY = ""  # of `setattr(Tests, name, …)`: any name
 _RUN = re.compile(  # names of functions that a run of the tests calls
@@ -49,8 +49,25 @@ def wrapped(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> Iterator[Any]:
     users = _users(nodes, theirs)
     again = {n for node in nodes if mentions([node], users) for n in _bound_again(node)}
     for test in found:
-        if mentions(test.decorator_list, users) or test.name in again or ANY in again:
+        decorators = [d for d in test.decorator_list if not lists_cases(d, users)]
+        if mentions(decorators, users) or test.name in again or ANY in again:
             yield test
+
+
+def lists_cases(decorator: Any, names: Collection[str]) -> bool:
+    """Whether a decorator is pytest's `parametrize` with as many cases as the tests write.
+
+    Then objects of the candidate's, of these names, are only data of it.
+    """
+    arguments: list[Any] = getattr(decorator, "args", [])
+    if len(arguments) < 2 or not ast.unparse(decorator.func).endswith("mark.parametrize"):
+        return False
+    rows = arguments[1]
+    written = isinstance(rows, (ast.List, ast.Tuple)) and not any(
+        isinstance(row, ast.Starred) for row in rows.elts
+    )
+    others = [decorator.func, arguments[0], *(k.value for k in decorator.keywords)]
+    return written and not mentions(others, names)
 
 
 def reachable(nodes: Sequence[ast.AST]) -> list[Any]:

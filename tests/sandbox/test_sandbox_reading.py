@@ -142,6 +142,40 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ("import subprocess\nassert f() == 1", "subprocess"),
         ("import pandas as pd\nassert f().equals(pd.DataFrame())", "pandas"),
         ("@f\nclass TestF:\n    def test_it(self):\n        assert g() == 1\n", "decorates TestF"),
+        ("assert [*map(eval, f())] == [3]", "eval would run"),
+        ("run = eval\nassert run(f()) == 3", "eval would run"),
+        ("import builtins as b\nassert b.eval(f()) == 3", "eval would run"),
+        ("assert f() == eval('exec(f())')", "exec would run"),
+        ("import os\nassert getattr(os, f())('x') == 0", "getattr would run"),
+        ("from os import system as run\nassert run(f()) == 0", "system would run"),
+        ("import pickle as p\nassert p.loads(f()) == 3", "pickle.loads"),
+        ("from pickle import loads\nassert loads(f()) == 3", "pickle.loads"),
+        ("from pickle import *\nassert loads(f()) == 3", "pickle.* would run"),
+        ("import pickle\nassert pickle.loads(fs()) == 3", "pickle.loads"),
+        ("import pickle\nassert pickle.Unpickler(f()).load() == 3", "pickle.Unpickler"),
+        ("import pickle\nassert [*map(pickle.loads, f())] == [3]", "loads would run"),
+        ("import doctest\nassert doctest.DocTestFinder().find(f)", "DocTestFinder"),
+        ("import doctest\nassert doctest.DocTestParser().get_examples(f())", "get_examples"),
+        ("from inspect import getsource as text\nassert text(f)", "getsource"),
+        ("from os.path import exists\nassert exists(f())", "share files"),
+        ("import unittest.mock as m\nwith m.patch('os.getcwd'):\n    assert f() == 1", "patch"),
+        (
+            "import os\nfrom unittest.mock import patch\nwith patch.object(os.path, 'exists'):\n"
+            "    assert f() == 1",
+            "os.path.exists would have to change",
+        ),
+        ("def test_f(m):\n    m.setattr('os.getcwd', str)\n    assert f() == 1", "os.getcwd"),
+        ("import sys\nsys.modules['a'] = 1\nassert f() == 1", "sys.modules would have"),
+        ("import sys\nsys.modules.update(a=1)\nassert f() == 1", "sys.modules would have"),
+        (
+            "from unittest.mock import patch\nwith patch.dict('sys.modules', {'a': 1}):\n"
+            "    assert f() == 1",
+            "sys.modules would have",
+        ),
+        ("import importlib, solution\nimportlib.reload(solution)\nassert f() == 1", "reload"),
+        ("import os\nbefore = os.getcwd()\nf()\nassert os.getcwd() == before", "directory"),
+        ("import threading\nf()\nassert threading.active_count() == 1", "active_count"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGUSR1)\nassert f() == 1", "os.kill"),
     ],
 )
 def test_tests_that_need_one_process(test: str, words: str) -> None:
@@ -159,6 +193,14 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "s = Stack()\ns.push(1)\nassert s == [1]",  # it may extend `list`
         "data = [3]\ndata.append(f(1))\nassert data == [3, 1]",
         "import pickle\nassert pickle.loads(pickle.dumps(f(3))) == [0, 1, 4]",
+        "from pickle import dumps, loads\nassert loads(dumps(f(3))) == [0, 1, 4]",
+        "names = {}\nexec('x = 3', names)\nassert f(names['x']) == 9",
+        "from re import compile\nassert compile(f()).match('a')",
+        "import os, sys\nsys.path.insert(0, os.getcwd())\nassert f() == 1",
+        "import sys\nsys.modules.pop('solution', None)\nassert f() == 1",
+        "class Example:\n    def setattr(self, name):\n        return f(name)\n"
+        "assert Example().setattr('a') == 1",
+        "def test_f(m):\n    m.setattr('solution.g', str)\n    assert f() == 1",
         "class Mine(BaseError):\n    pass\ntry:\n    f(Mine)\nexcept Mine:\n    pass\n"
         "else:\n    assert False",
     ],
