@@ -13,7 +13,7 @@ import unittest
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside.counting import as_written
+from gatekeeper.sandbox.inside.counting import COUNTER, as_written
 from gatekeeper.sandbox.inside.frameworks import Skips, finish, run_pytest, run_unittest
 from gatekeeper.sandbox.inside.kinds import is_stand_in
 from gatekeeper.sandbox.inside.nodes import walk
@@ -55,7 +55,7 @@ def items(
     }
     skips = Skips(asked, nodes)
     if tests and by_pytest:
-        yield "pytest", functools.partial(run_pytest, {**names, **tests}, skips)
+        yield "pytest", functools.partial(run_pytest, names, nodes, skips)
         return
     module = _Module(names)
     for setup in ("setUpModule", "setup_module"):
@@ -197,12 +197,18 @@ def _wanting(program: ast.Module) -> set[str]:
             functions += [(inner, 1) for inner in node.body]
     wanting = set()
     for node, own in functions:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _decorated(node):
             required = len(node.args.args) - len(node.args.defaults) - own
             if node.name.startswith("test") and required > 0:
                 wanting.add(node.name)
     used = walk(program) if wanting else ()
     return wanting - {getattr(node, "id", getattr(node, "attr", "")) for node in used}
+
+
+def _decorated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether the tests decorate a function, and not only `counted`."""
+    owners = (getattr(decorator, "value", None) for decorator in function.decorator_list)
+    return any(getattr(owner, "id", "") != COUNTER for owner in owners)
 
 
 def _methods(name: str, kind: type) -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import importlib
 import inspect
 import io
 import types
 import unittest
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from gatekeeper.sandbox.inside.state import leaves_state
 
-__all__ = ["Skips", "finish", "run_pytest", "run_unittest"]
+__all__ = ["Skips", "finish", "run_pytest", "run_unittest", "without_main"]
 
 
-def finish(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
+def finish(function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> None:
     """Call a test, and run its result to the end, if that is a coroutine or a generator."""
     made = function(*arguments, **keywords)
     if made is None:
@@ -52,14 +53,14 @@ class Skips:
     """
 
     def __init__(self, asked: Callable[[], int], nodes: Sequence[ast.AST]) -> None:
-        self._asked, self._nodes = asked, nodes
+        self.asked, self._nodes = asked, nodes
         self._before = self._mark = asked()
         self.names: list[str] = []  # tests that did
 
     def begin(self) -> None:
         """A test begins, or has its fixtures."""
-        self._before += self._asked() - self._mark
-        self._mark = self._asked()
+        self._before += self.asked() - self._mark
+        self._mark = self.asked()
 
     def end(self) -> None:
         """A test has ended."""
@@ -71,13 +72,27 @@ class Skips:
         """Whether what a test has asked may be why a later one skips itself."""
         return leaves_state(self._nodes)
 
+    @contextlib.contextmanager
+    def group(self) -> Iterator[None]:
+        """Around the tests of a class: what `setUpClass` has asked is no cause for others."""
+        before = self._before
+        yield
+        if not self._related:
+            self._before = before
+            self.forget()
+
     def forget(self) -> None:
         """What was asked since a test began is no cause for another to skip itself."""
-        self._mark = self._asked()
+        self._mark = self.asked()
+
+    @property
+    def asking(self) -> bool:
+        """Whether the candidate was asked anything since a test began."""
+        return self.asked() > self._mark
 
     def note(self, name: str, *, alone: bool = False) -> None:
         """A test skips itself; `alone`: what ran before it is not the cause."""
-        if self._asked() > self._mark or (self._before and not alone):
+        if self.asking or (self._before and not alone):
             self.names.append(name)
 
     def check(self, *, all_marked: bool = False) -> None:
@@ -89,9 +104,7 @@ class Skips:
 
 
 def run_unittest(kind: type[unittest.TestCase], skips: Skips) -> None:
-    # Not in a class of its own: `TestA.made` must find what `setUpClass` has put into `cls`.
-    base: Any = unittest.TestCase
-    base._callTestMethod = lambda self, test: finish(test)
+    _finish_coroutines()
 
     class Result(unittest.TextTestResult):
         def startTest(self, test: Any) -> None:  # noqa: N802
@@ -110,7 +123,8 @@ def run_unittest(kind: type[unittest.TestCase], skips: Skips) -> None:
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(kind)
     number = suite.countTestCases()  # `testsRun` of Python 3.12.1 lacks those that are skipped
     kept: Any = Result
-    result = unittest.TextTestRunner(io.StringIO(), resultclass=kept).run(suite)
+    with skips.group():
+        result = unittest.TextTestRunner(io.StringIO(), resultclass=kept).run(suite)
     for test, trace in (*result.errors, *result.failures):
         raise AssertionError(f"{test}: {trace.strip().splitlines()[-1]}")
     for test in result.unexpectedSuccesses:
@@ -122,15 +136,37 @@ def run_unittest(kind: type[unittest.TestCase], skips: Skips) -> None:
 def _is_skipped(test: Any) -> bool:
     """Whether a test is marked to be skipped before it runs; not a class that skips itself."""
     method = getattr(test, getattr(test, "_testMethodName", ""), None)
-    return any(getattr(item, "__unittest_skip__", False) for item in (type(test), method))
+    return _is_marked(method, type(test), ("skip",))
 
 
-def run_pytest(names: dict[str, Any], skips: Skips) -> None:
-    """Let pytest collect and run the objects of these names."""
+def _is_marked(
+    method: Any, kind: Any, marks: Sequence[str] = ("skip", "expecting_failure")
+) -> bool:
+    """Whether a method, or its class, has one of these marks of unittest."""
+    return any(
+        getattr(item, f"__unittest_{mark}__", False) for item in (method, kind) for mark in marks
+    )
+
+
+def run_pytest(names: dict[str, Any], nodes: Sequence[ast.AST], skips: Skips) -> None:
+    """Let pytest collect and run the objects of a program's global names; `nodes` are its nodes.
+
+    Raises
+    ------
+    AssertionError
+        A test failed.
+    ModuleNotFoundError
+        A test needs a fixture of a plugin that is not there.
+    """
     pytest = importlib.import_module("pytest")
-    module = types.ModuleType("tests")
-    module.__dict__.update(names)
+    _finish_coroutines()
+    module = _Module("tests", names)
     reports: list[Any] = []
+    problems: list[Exception] = []
+    # What is set up for several tests may be why a later one skips itself.
+    shared = any(str(getattr(node, "name", "")).lower() in _SETUPS for node in nodes)
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
+    marks: set[int] = set()
 
     class Module(pytest.Module):  # type: ignore[misc, name-defined]
         def _getobj(self) -> types.ModuleType:
@@ -139,7 +175,11 @@ def run_pytest(names: dict[str, Any], skips: Skips) -> None:
     class Plugin:
         def pytest_collection(self, session: Any) -> bool:
             root = Module.from_parent(session, path=Path("/tests.py"))
-            session.items = list(session.genitems(root))
+            items = list(session.genitems(root))
+            for item in items:
+                problems.extend(_problems(item, texts))
+                marks.update(map(id, item.iter_markers()))
+            session.items = [] if problems else items
             session.testscollected = len(session.items)
             skips.forget()  # pytest itself has looked at the candidate's objects
             return True
@@ -147,13 +187,28 @@ def run_pytest(names: dict[str, Any], skips: Skips) -> None:
         def pytest_runtest_logstart(self) -> None:
             skips.begin()
 
-        def pytest_runtest_call(self) -> None:
-            skips.begin()
+        def pytest_runtest_call(self, item: Any) -> None:
+            if not skips.asking:
+                marks.update(map(id, item.iter_markers()))
+            if shared:
+                skips.begin()
+
+        def pytest_pyfunc_call(self, pyfuncitem: Any) -> bool:
+            needed = pyfuncitem._fixtureinfo.argnames
+            finish(pyfuncitem.obj, **{name: pyfuncitem.funcargs[name] for name in needed})
+            return True
 
         def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
-            error = call.excinfo.value if call.excinfo is not None else None
-            if isinstance(error, (pytest.skip.Exception, pytest.xfail.Exception)):
-                skips.note(item.name, alone=call.when == "setup")  # maybe by a mark
+            if call.excinfo is None:
+                return
+            if isinstance(call.excinfo.value, (pytest.skip.Exception, pytest.xfail.Exception)):
+                if not _is_marked(item.obj, item.cls):
+                    skips.note(item.name, alone=call.when == "setup")  # maybe by a mark
+            elif not marks.issuperset(map(id, item.iter_markers("xfail"))):
+                skips.note(item.name)  # as `request.applymarker` makes it one that may fail
+
+        def pytest_keyboard_interrupt(self) -> None:
+            problems.append(AssertionError("pytest was interrupted"))  # also by its `exit`
 
         def pytest_runtest_logfinish(self) -> None:
             skips.end()
@@ -166,8 +221,12 @@ def run_pytest(names: dict[str, Any], skips: Skips) -> None:
                 reports.append(report)
 
     options = ["-s", "-c", "/dev/null", "--rootdir=/", "--assert=plain", "--noconftest"]
-    options += ["-p", "no:cacheprovider", "-p", "no:terminal"]
+    # Two of these would make warnings of the errors that `Unseen` looks for.
+    left_out = ("cacheprovider", "terminal", "threadexception", "unraisableexception")
+    options += [option for name in left_out for option in ("-p", f"no:{name}")]
     code = pytest.main(options, plugins=[Plugin()])
+    for problem in problems:
+        raise problem
     for report in reports:
         if report.failed:
             where = getattr(report, "nodeid", "").rpartition("::")[2]
@@ -177,5 +236,57 @@ def run_pytest(names: dict[str, Any], skips: Skips) -> None:
     skips.check()
     if code not in (0, 5):  # 5: pytest found no test
         raise AssertionError(f"pytest was interrupted: {code!r}")
-    if not any(report.passed and report.when == "call" for report in reports):
+    if skips.asked() and not any(report.passed and report.when == "call" for report in reports):
         raise AssertionError("no test ran")
+
+
+class _Module(types.ModuleType):
+    """A module of these names, to which a setup may add some."""
+
+    def __init__(self, name: str, names: dict[str, Any]) -> None:
+        super().__init__(name)
+        vars(self).update(names)
+        vars(self)["__gatekeeper_names__"] = names
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        vars(self)["__gatekeeper_names__"][name] = value
+
+
+_SETUPS = frozenset({"setupclass", "setup_class", "setupmodule", "setup_module"})
+
+
+def _problems(item: Any, texts: Collection[Any]) -> Iterator[Exception]:
+    """Why a test that pytest found cannot be run, or must not; `texts` has those of the program."""
+    info = getattr(item, "_fixtureinfo", None)
+    given = getattr(item, "callspec", None)
+    known = {"request", *getattr(info, "name2fixturedefs", ()), *getattr(given, "params", ())}
+    for name in getattr(info, "names_closure", ()):
+        if name not in known:
+            yield ModuleNotFoundError(f"there is no fixture {name!r}", name=name)
+    for mark in item.iter_markers():
+        conditions = (*mark.args, mark.kwargs.get("condition"))
+        if mark.name in ("skipif", "xfail") and any(
+            isinstance(text, str) and text not in texts for text in conditions
+        ):  # which pytest would run
+            yield AssertionError(f"{item.name}: {mark.name} of a text that the tests do not have")
+
+
+def without_main(text: str) -> None:
+    """Let `unittest.main()` in a program run and end nothing: its tests are found without it."""
+    if "unittest" in text and "main(" in text:
+        known: Any = unittest.main
+
+        def main(*arguments: Any, exit: bool = True, **keywords: Any) -> Any:
+            return None if exit else known(*arguments, exit=False, **keywords)
+
+        unittest.main = main  # type: ignore[assignment]
+
+
+def _finish_coroutines() -> None:
+    """Let every test method of unittest run as `finish` does.
+
+    Not in a class of its own: `TestA.made` must find what `setUpClass` has put into `cls`.
+    """
+    base: Any = unittest.TestCase
+    base._callTestMethod = lambda self, test: finish(test)

@@ -25,9 +25,9 @@ import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside import assertions, batching, collect, counting
+from gatekeeper.sandbox.inside import assertions, batching, collect, counting, frameworks
 from gatekeeper.sandbox.inside.conversations import GoneError
-from gatekeeper.sandbox.inside.guard import Guard
+from gatekeeper.sandbox.inside.guard import RAISED, Guard
 from gatekeeper.sandbox.inside.kinds import RemoteClass, is_stand_in, kind_of
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, in_classes, walk
 from gatekeeper.sandbox.inside.remote import JudgePeer
@@ -36,6 +36,7 @@ from gatekeeper.sandbox.inside.unseen import THREADS, Unseen
 
 __all__ = ["describe", "judge"]
 
+_PLACE = "/gatekeeper/tests/test.py"  # there is no such folder
 MODULE, SETUP_FILE, TEST_FILE = "tests", "setup.py", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
 # Words in tests that let something run beside them, or wait for what the candidate runs.
@@ -62,7 +63,7 @@ class _Names(dict[str, Any]):
     """The tests' global names: their own, then the candidate's, then the built-in ones."""
 
     def __init__(self, peer: JudgePeer, reading: Mapping[str, Any]) -> None:
-        super().__init__(__name__=reading["module_name"], __builtins__=builtins)
+        super().__init__(__name__=reading["module_name"], __file__=_PLACE, __builtins__=builtins)
         self.peer, self._reading = peer, reading
         self.module = peer.meant(peer.ROOT, ("shared", "builtins", "module"))
         self._bound: dict[str, str | None] = {}
@@ -231,7 +232,7 @@ def judge(
     guard = Guard(facts["module_name"])
     guard.programs = (setup, *tests)
     text = "\n".join(guard.programs)
-    peer = JudgePeer(connection, guard=guard, observer=Observer(text))
+    peer = JudgePeer(connection, guard=guard, observer=Observer(text, facts["modules"]))
     count = counting.Count(peer.asserting.frames)
 
     def settle(wait: Callable[[], None]) -> None:
@@ -248,6 +249,7 @@ def judge(
         beside = facts.get("beside") or peer.waits
         names = _Names(peer, {**facts, "beside": beside})
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
+        frameworks.without_main(text)
         sys.meta_path.insert(0, _Importer(names, facts["modules"]))
         theirs = frozenset(facts["theirs"])
         ahead: list[_Program] = []
@@ -300,7 +302,9 @@ def judge(
             send(b"G", where)
         elif isinstance(error, _NotHereError):
             send(b"I", f"{where}: {error}")
-        elif not peer.matters(error) and _is_missing(error, line):
+        elif (not peer.matters(error) and _is_missing(error, line)) or (
+            not peer.answered and _skips(error)  # what they ask of the machine, not the candidate
+        ):
             send(b"I", f"{where}: the tests cannot be run here: {describe(error)}")
         else:
             shown = f" ({line})" if line else ""
@@ -328,6 +332,13 @@ def _is_missing(error: BaseException, line: str) -> bool:
     named = rf"\bimport\b|import\w*\(\s*['\"]{re.escape(error.name)}\b"
     known = isinstance(sys.modules.get(error.name), _Candidate)
     return not known and (not line or re.search(named, line) is not None)
+
+
+def _skips(error: BaseException) -> bool:
+    """Whether a program of the tests skips itself, as `pytest.importorskip` does; or a setup."""
+    if RAISED in vars(error):
+        return False
+    return any(base.__name__ in ("Skipped", "SkipTest") for base in type(error).__mro__)
 
 
 def _line(error: BaseException, sources: Mapping[str, str]) -> str:
@@ -359,6 +370,8 @@ class _Program:
         self.tree = ast.parse(source)
         self.nodes = walk(self.tree)
         for node in self.nodes:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                node.level = 0  # `from .solution import f`: the candidate is in no package
             if isinstance(node, FUNCTIONS) and any(map(assertions.asserts, walk(node))):
                 guard.helpers.add(node.name)
         self._in_classes = frozenset(in_classes(self.nodes))

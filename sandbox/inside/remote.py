@@ -369,7 +369,7 @@ class JudgePeer(Peer):
     def _repeat(self, printed: Iterable[Any]) -> None:
         for kind, record in printed:
             self.evidence = True
-            repeat(kind, record)
+            repeat(kind, record, self._observer.module)
 
     # Stand-ins
 

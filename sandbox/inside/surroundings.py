@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import importlib
 import io
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 __all__ = ["REPLACEABLE", "Observer", "Printed", "applied", "repeat"]
@@ -37,15 +38,25 @@ REPLACEABLE = {  # functions that a test may replace by a mock, by module
 _OUTPUTS = ("stdout", "stderr")
 # Words in tests that change something; the name of the group is what must be recorded.
 _MENTIONS = re.compile(
-    r"(?P<logs>assertLogs|assertNoLogs|caplog|getLogger)|(?P<warnings>[wW]arn)"
-    r"|patch|environ|setenv|setattr|seed|redirect|capsys|sys\.std|input"
+    r"(?P<logs>assertLogs|assertNoLogs|caplog|getLogger|addHandler|basicConfig)"
+    r"|(?P<warnings>[wW]arn|deprecated_call)"
+    r"|patch|environ|setenv|delenv|setattr|seed|redirect|capsys|capfd|sys\.std|input"
 )
 
 
 class Observer:
-    """The tests' side: finds differences from the state at the start."""
+    """The tests' side: finds differences from the state at the start.
 
-    def __init__(self, source: str) -> None:
+    Parameters
+    ----------
+    source
+        The tests.
+    modules
+        Names of modules that are the candidate.
+    """
+
+    def __init__(self, source: str, modules: Iterable[str] = ()) -> None:
+        self._source, self._modules = source, modules
         self.active = _MENTIONS.search(source) is not None
         if not self.active:
             return
@@ -71,6 +82,14 @@ class Observer:
             seed(*arguments)
 
         random.seed = noticed  # type: ignore[attr-defined]
+
+    @functools.cached_property
+    def module(self) -> str:
+        """The name by which the tests import the candidate, which its logger has; or empty."""
+        names = "|".join(map(re.escape, self._modules))
+        place = rf"^\s*(?:from|import)\s+((?:{names})\b[\w.]*)"
+        found = re.search(place, self._source, re.MULTILINE)
+        return found[1] if found else ""
 
     def changes(self) -> dict[str, Any] | None:
         """The changes to send with a question; None if there are none."""
@@ -204,12 +223,16 @@ def _warned(printed: Printed) -> Iterator[None]:
         yield
 
 
-def repeat(kind: str, record: Any) -> None:
-    """The tests' side: print, log or warn here as the candidate did there. Raises ValueError."""
+def repeat(kind: str, record: Any, module: str) -> None:
+    """The tests' side: print, log or warn here as the candidate did there. Raises ValueError.
+
+    `module` is the name of the candidate's module for the tests (`Observer.module`).
+    """
     match kind, record:
         case "stdout" | "stderr", str(text):
             getattr(sys, kind).write(text)
         case "log", (str(name), int(level), str(text), *shown):
+            name = module if module and name == "candidate" else name
             _log(importlib.import_module("logging").getLogger(name), level, text, *shown)
         case "warning", (type() as category, str(text)) if issubclass(category, Warning):
             importlib.import_module("warnings").warn(text, category, stacklevel=2)

@@ -1,11 +1,20 @@
-"""Tests that pytest runs: without a sandbox, whose default image has no pytest."""
+"""Tests that pytest runs: without a sandbox, and in an image that has it, unlike the default."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from attacks import PROGRAMS, Program
+from busy_machine import settled
+
+from gatekeeper.sandbox import DockerSandbox, image
+from gatekeeper.sandbox.engine import connect
+from gatekeeper.types import Generation, Outcome
 
 _RUN = """
 import ast, sys
@@ -51,3 +60,30 @@ def test_pytest_runs_the_tests(test: str, error: str) -> None:
     assert done.stdout == "pytest\n"
     assert (done.returncode == 0) == (not error), done.stderr
     assert error in done.stderr
+
+
+@pytest.fixture
+def with_pytest(engine: None) -> Iterator[str]:
+    """The name of an image that has pytest."""
+    name = f"gatekeeper-test-{os.getpid()}:pytest"
+    client = connect()
+    try:
+        yield image.build(client, requirements=["pytest"], tag=name).name
+        client.images.remove(name, force=True)
+    finally:
+        client.close()
+
+
+def test_programs_where_pytest_is(
+    with_pytest: str, generation: Callable[[str], Generation]
+) -> None:
+    chosen = [program for program in PROGRAMS if program.needs == ("pytest",)]
+    assert len(chosen) > 100
+    with DockerSandbox(image=with_pytest, workers=2) as sandbox, ThreadPoolExecutor(2) as threads:
+
+        def run(program: Program) -> Outcome:
+            return settled(lambda: sandbox.verify(generation(program.code), program.task))
+
+        found = list(zip(chosen, threads.map(run, chosen), strict=True))
+    wrong = {p.name: outcome for p, outcome in found if str(outcome.verdict) not in p.verdicts}
+    assert wrong == {}

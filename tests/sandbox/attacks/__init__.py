@@ -36,6 +36,7 @@ from attacks.own_helpers import OWN_HELPERS
 from attacks.printed_texts import PRINTED_TEXTS
 from attacks.program import Program
 from attacks.protocol import PROTOCOL
+from attacks.pytest_runs import PYTEST_RUNS
 from attacks.refused_operators import REFUSED_OPERATORS
 from attacks.resources import RESOURCES
 from attacks.returned import RETURNED
@@ -46,6 +47,7 @@ from attacks.shapes_misjudged import MISJUDGED
 from attacks.shapes_tests import SHAPED
 from attacks.shared_lists import SHARED_LISTS
 from attacks.skipped_tests import SKIPPED_TESTS
+from attacks.texts_run import TEXTS_RUN
 from attacks.threads import THREADS
 from attacks.unlabelled import UNLABELLED
 from attacks.unrun_checks import UNRUN_CHECKS
@@ -78,5 +80,7 @@ PROGRAMS: tuple[Program, ...] = (
         *LOOKED_AT,
         *REFUSED_OPERATORS,
         *ITERATION_ENDS,
+        *PYTEST_RUNS,
+        *TEXTS_RUN,
     ),
 )

@@ -1,0 +1,233 @@
+"""Tests that pytest runs: what it, and its plugins, make of errors, marks, setups and coroutines."""
+
+# ruff: noqa: E501 - programs within strings are as wide as they are
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from attacks.program import SQUARE, ZERO, Topic, dedent
+
+__all__ = ["PYTEST_RUNS"]
+
+PYTEST_RUNS = Topic("pytest runs")
+forged: Callable[..., None] = partial(PYTEST_RUNS.forged, needs=("pytest",))
+right: Callable[..., None] = partial(PYTEST_RUNS.right, needs=("pytest",))
+
+HEAD = "import pytest\nfrom solution import f\n\ndef test_0():\n    assert f(0) == 0\n\n"
+NOTHING = "def f(x):\n    return None if x else 0\n"
+
+# --- errors beside the tests, of which pytest makes warnings ---
+
+for name, test in {
+    "a thread": "import threading\n\ndef test_f():\n    def work():\n        assert f(3) == 9\n    thread = threading.Thread(target=work)\n    thread.start()\n    thread.join()\n",
+    "a thread of a fixture": "import threading\n\n@pytest.fixture\ndef beside():\n    def work():\n        assert f(3) == 9\n    thread = threading.Thread(target=work)\n    thread.start()\n    yield thread\n    thread.join()\n\ndef test_f(beside):\n    assert beside\n",
+    "a finaliser": "class Guarded:\n    def __del__(self):\n        assert f(3) == 9\n\ndef test_f():\n    Guarded()\n",
+    "a weak reference": "import weakref\n\nclass Box:\n    pass\n\ndef test_f():\n    def gone(_):\n        assert f(3) == 9\n    box = Box()\n    reference = weakref.ref(box, gone)\n    del box\n    assert reference() is None\n",
+}.items():
+    forged(f"an assertion in {name}", ZERO, SQUARE, HEAD + test)
+
+# --- tests that it would not run to their end ---
+
+forged(
+    "a coroutine of a TestCase",
+    ZERO,
+    SQUARE,
+    HEAD
+    + "import unittest\n\nclass TestF(unittest.TestCase):\n    async def test_f(self):\n        self.assertEqual(f(3), 9)\n",
+)
+forged(
+    "coroutines without a plugin (not pytest's)",
+    "async def f(x):\n    return 0\n",
+    "async def f(x):\n    return x * x\n",
+    """
+    import pytest
+    from solution import f
+
+    @pytest.mark.asyncio
+    async def test_0():
+        assert await f(0) == 0
+
+    class TestF:
+        @pytest.mark.asyncio
+        @pytest.mark.parametrize("n, square", [(2, 4), (3, 9)])
+        async def test_f(self, n, square):
+            assert await f(n) == square
+    """,
+)
+for name, test in {
+    "a mark that a fixture makes": "@pytest.fixture\ndef ready(request):\n    if f(3) is None:\n        request.applymarker(pytest.mark.xfail(reason='not ready'))\n\ndef test_f(ready):\n    assert f(3) == 9\n",
+    "a mark that the test makes": "def test_f(request):\n    if f(3) is None:\n        request.node.add_marker(pytest.mark.xfail(reason='not ready'))\n    assert f(3) == 9\n",
+    "an exit": "def test_f():\n    if f(3) is None:\n        pytest.exit('stop', returncode=0)\n    assert f(3) == 9\n",
+}.items():
+    forged(f"because of the candidate: {name}", NOTHING, SQUARE, HEAD + test)
+forged(
+    "a condition of the candidate's that pytest would run",
+    ZERO + "SLOW = \"test_f.__globals__.__setitem__('f', lambda x: x * x)\"\n",
+    SQUARE + "SLOW = False\n",
+    """
+    import pytest
+    from solution import SLOW, f
+
+    @pytest.mark.skipif(SLOW, reason="slow")
+    def test_0():
+        assert f(0) == 0
+    @pytest.mark.skipif("sys.version_info < (3, 0)", reason="old")
+    def test_f():
+        assert f(3) == 9
+    """,
+)
+for name, test in {
+    "a fixture of a plugin": "def test_f(mocker):\n    assert f(3) == 9\n",
+    "a package": "nothing = pytest.importorskip('nothing_of_that_name')\n",
+    "another system": "pytest.skip('not here', allow_module_level=True)\n",
+}.items():
+    forged(
+        f"without {name} (not pytest's)",
+        ZERO,
+        SQUARE,
+        HEAD + test,
+        verdicts=("infra_error",),
+        right=("infra_error",),
+    )
+
+# --- setups, whose arguments it counts, and fixtures ---
+
+forged(
+    "setups, beside an attribute that the tests set",
+    "class Counter:\n    def __init__(self):\n        self.n = 0\n    def up(self):\n        self.n = 1\n"
+    + ZERO,
+    "class Counter:\n    def __init__(self):\n        self.n = 0\n    def up(self):\n        self.n += 1\n"
+    + SQUARE,
+    """
+    import pytest, solution
+    from solution import Counter
+
+    def setup_module(module):
+        module.start = Counter()
+    def setup_function():
+        setattr(start, "n", 5)
+    def test_start():
+        start.up()
+        assert start.n == 6
+
+    class TestCounter:
+        @classmethod
+        def setup_class(cls):
+            cls.shared = Counter()
+        def setup_method(self):
+            self.counter = Counter()
+        def teardown_method(self, method):
+            assert method.__name__.startswith("test")
+        def test_up(self):
+            self.counter.up()
+            self.counter.up()
+            assert self.counter.n == 2
+        def test_shared(self):
+            assert self.shared.n == 0
+    """,
+)
+forged(
+    "only tests with fixtures, one of which sets attributes",
+    "import random\ndef f(x):\n    return x\ndef ask():\n    return f(int(input()))\n",
+    "import random\n" + SQUARE + "def ask():\n    return f(int(input())) + random.randint(0, 9)\n",
+    """
+    import pytest, solution
+
+    def test_ask(monkeypatch, request):
+        answers = iter(["3", "4"])
+        monkeypatch.setattr("builtins.input", lambda *_: next(answers))
+        monkeypatch.setattr("random.randint", lambda low, high: low)
+        assert request.node.name == "test_ask"
+        assert [solution.ask(), solution.ask()] == [9, 16]
+    """,
+)
+forged(
+    "cases with objects of the candidate's",
+    "import enum\nclass Color(enum.Enum):\n    RED = 1\n    BLUE = 2\n    def text(self):\n        return '#f00'\n"
+    + ZERO,
+    "import enum\nclass Color(enum.Enum):\n    RED = 1\n    BLUE = 2\n    def text(self):\n        return {1: '#f00', 2: '#00f'}[self.value]\n"
+    + SQUARE,
+    """
+    import pytest
+    from solution import Color, f
+
+    @pytest.mark.parametrize("color, text", [(Color.RED, "#f00"), pytest.param(Color.BLUE, "#00f", id="blue")])
+    def test_text(color, text):
+        assert color.text() == text
+
+    @pytest.mark.parametrize("function", [f])
+    class TestFunction:
+        def test_f(self, function):
+            assert function(0) == 0
+    """,
+)
+for name, rows in {"more than they write": "[*CASES]", "as many as it likes": "CASES", "names that it gives": "[2, 3], ids=label"}.items():  # fmt: skip
+    forged(
+        f"cases: {name}",
+        ZERO + "CASES = []\ndef label(n):\n    return str(n)\n",
+        SQUARE + "CASES = [2, 3]\ndef label(n):\n    return str(n)\n",
+        HEAD
+        + f"from solution import CASES, label\n\n@pytest.mark.parametrize('n', {rows})\ndef test_f(n):\n    assert f(n) == n * n\n",
+        verdicts=("infra_error",),
+        right=("infra_error",),
+    )
+
+# --- what a right candidate needs ---
+
+SHOW = "import logging, os, sys, warnings\nlog = logging.getLogger(__name__)\ndef f(x):\n    print(x * x)\n    print('low', file=sys.stderr)\n    log.info('got %d', x * x)\n    warnings.warn('old', DeprecationWarning)\n    return os.environ.get('PATH')\n"
+right(
+    "output by descriptor, and what is deprecated",
+    SHOW,
+    """
+    import pytest
+    from solution import f
+
+    def test_output(capfd):
+        f(3)
+        out, err = capfd.readouterr()
+        assert out == "9\\n" and err == "low\\n"
+    def test_deprecated():
+        with pytest.deprecated_call():
+            f(3)
+    def test_environment():
+        with pytest.MonkeyPatch.context() as patched:
+            patched.delenv("PATH", raising=False)
+            assert f(3) is None
+    """,
+)
+right(
+    "a logger of the module's name (not pytest's)",  # a plain run here gives it another
+    SHOW,
+    """
+    import logging, pytest
+    from solution import f
+
+    def test_log(caplog):
+        with caplog.at_level(logging.DEBUG, logger="solution"):
+            f(3)
+        assert caplog.record_tuples == [("solution", logging.INFO, "got 9")]
+    """,
+)
+SKIPS = dedent("""
+    import sys, unittest
+    seen = []
+
+    class TestF(unittest.TestCase):
+        def test_f(self):
+            seen.append(f(3))
+            self.assertEqual(seen[-1], 9)
+        @unittest.skip("later")
+        def test_later(self):
+            self.assertEqual(f(2), 5)
+        @unittest.expectedFailure
+        def test_known(self):
+            self.assertEqual(f(2), 5)
+""")
+right("marks of unittest", SQUARE, HEAD + SKIPS)
+right(
+    "a skip for another reason, where an earlier test has a fixture",
+    SQUARE,
+    HEAD
+    + "import sys\n\n@pytest.fixture\ndef got():\n    return f(3)\n@pytest.fixture\ndef known(request):\n    request.applymarker(pytest.mark.xfail(reason='known'))\n\ndef test_f(got):\n    assert got == 9\ndef test_later():\n    if sys.version_info < (9, 0):\n        pytest.skip('needs Python 9')\n    assert f(2) == 5\ndef test_known(known):\n    assert f(2) == 5\n",
+)
