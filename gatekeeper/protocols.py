@@ -97,6 +97,8 @@ class ObservingPolicy(Policy, Protocol):
 
         Parameters
         ----------
+        candidate
+            As for `decide`.
         decision
             The final one: `verify` is False if the budget refused, and True if exploration drew it.
         """
@@ -212,6 +214,8 @@ class Sink(Protocol):
 
         Parameters
         ----------
+        seen
+            The output, its decision and its outcome.
         kept
             What `decided` returned for this output; None where it was not selected, or an earlier
             process decided.

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import MASKED, FloatArray, Generation, IntArray, Signals
+from gatekeeper.types.checks import check_generation
 from gatekeeper.types.values import LOGIT, as_floats
 
 __all__ = ["DEFINITION", "batch_signals", "signals_from_arrays", "signals_of"]
@@ -36,7 +37,7 @@ RUN = 8192  # positions at once: arrays of 64 KiB, which stay in the cache and i
 
 def signals_of(generation: Generation) -> Signals:
     """Signals of one output. Raises BadInputError for no Generation, and where shapes differ."""
-    _check_type(generation)
+    check_generation(generation)
     _check_shapes(generation.logprob, generation.top1, generation.top2, id=generation.id)
     return _signals(generation.logprob, generation.top1, generation.top2)
 
@@ -66,7 +67,7 @@ def batch_signals(generations: Sequence[Generation]) -> list[Signals]:
     if not isinstance(generations, Sequence):
         raise BadInputError(f"generations={generations!r:.80}: give a list of Generation")
     for g in generations:
-        _check_type(g)
+        check_generation(g)
         _check_shapes(g.logprob, g.top1, g.top2, id=g.id)
     result = [Signals(np.nan, np.nan, np.nan)] * len(generations)
     run: list[int] = []  # outputs that are computed together
@@ -95,11 +96,6 @@ def _fill(result: list[Signals], generations: Sequence[Generation], run: list[in
     )
     for i, h1, h2, h3, n, m in zip(run, *(c.tolist() for c in table), strict=True):
         result[i] = Signals(h1, h2, h3, n_tokens=n, n_margins=m)
-
-
-def _check_type(generation: object) -> None:
-    if not isinstance(generation, Generation):
-        raise BadInputError(f"generation={generation!r:.80}: give a Generation")
 
 
 def _check_shapes(logprob: FloatArray, top1: FloatArray, top2: FloatArray, id: str = "") -> None:

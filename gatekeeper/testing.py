@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from gatekeeper.arguments import check_count, check_finite
+from gatekeeper.errors import BadInputError
 from gatekeeper.protocols import (
     AsyncVerifier,
     ObservingPolicy,
@@ -45,9 +47,20 @@ def make_generation(
 
     Parameters
     ----------
+    id, text, prompt_tokens
+        Fields of the output.
     tokens
         Positions; 0: no log-probabilities.
+    seed
+        Seed of the log-probabilities.
+
+    Raises
+    ------
+    BadInputError
+        For a number of tokens, or a seed, below 0.
     """
+    check_count("tokens", tokens, least=0)
+    check_count("seed", seed, least=0)
     rng = np.random.default_rng(seed)
     p = np.sort(rng.dirichlet((2.0, 1.0, 0.5), size=tokens), axis=1)[:, ::-1]
     logp = np.log(np.maximum(p, 1e-12))
@@ -75,7 +88,16 @@ def make_candidates(n: int, *, seed: int = 0, missing: float = 0.0) -> list[Cand
         Seed of the random numbers.
     missing
         Probability in [0, 1] with which a candidate lacks its signals.
+
+    Raises
+    ------
+    BadInputError
+        For a number below 0, and for a probability above 1.
     """
+    check_count("n", n, least=0)
+    check_count("seed", seed, least=0)
+    if not 0.0 <= check_finite("missing", missing) <= 1.0:
+        raise BadInputError(f"missing={missing!r}: give a probability in [0, 1]")
     rng = np.random.default_rng(seed)
     return [
         Candidate(
@@ -179,6 +201,8 @@ def check_policy(make: Callable[[], Policy], *, n: int = 300, seed: int = 0) -> 
         Returns a fresh, equal policy each time.
     n
         Candidates in the stream.
+    seed
+        Seed of the stream and of its labels.
 
     Raises
     ------
@@ -227,6 +251,8 @@ def check_verifier(
 
     Parameters
     ----------
+    verifier
+        The one to check.
     examples
         (generation, task, expected verdict).
 

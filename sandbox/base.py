@@ -23,6 +23,7 @@ from gatekeeper.sandbox.suite import Suite, read_suite
 from gatekeeper.sandbox.turns import TURNS
 from gatekeeper.sandbox.worker import ANSWER_SECONDS, LostError, OverloadedError, Worker
 from gatekeeper.types import Generation, Outcome, Verdict
+from gatekeeper.types.checks import check_generation
 
 __all__ = ["Sandbox"]
 
@@ -110,16 +111,18 @@ class Sandbox:
         Raises
         ------
         BadInputError
-            The task has no usable tests.
+            The task has no usable tests, or `generation` is no Generation.
+        GatekeeperError
+            The sandbox is closed, or belongs to the parent of this process.
         """
-        suite = read_suite(generation.id, task)
+        suite = _suite(generation, task)
         return self._verify(generation, suite, threading.Event())
 
     async def averify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
         """`verify` for asyncio. If it is cancelled, the candidate has ended when it returns."""
-        suite = read_suite(generation.id, task)
+        suite = _suite(generation, task)
         cancelled = threading.Event()
-        work = self._threads.submit(self._verify, generation, suite, cancelled)
+        work = self._submit(generation, suite, cancelled)
         waiting = asyncio.wrap_future(work)
         try:
             return await asyncio.shield(waiting)
@@ -147,14 +150,16 @@ class Sandbox:
         Raises
         ------
         BadInputError
-            At a task without usable tests.
+            At a task without usable tests, and at what is no Generation.
+        GatekeeperError
+            As `verify`.
         """
         cancelled = threading.Event()
         pending: deque[Future[Outcome]] = deque()
         try:
             for generation, task in pairs:
-                suite = read_suite(generation.id, task)
-                pending.append(self._threads.submit(self._verify, generation, suite, cancelled))
+                suite = _suite(generation, task)
+                pending.append(self._submit(generation, suite, cancelled))
                 if len(pending) >= LOOK_AHEAD * self._workers:
                     yield pending.popleft().result()
             while pending:
@@ -174,6 +179,10 @@ class Sandbox:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _submit(self, *given: Any) -> Future[Outcome]:
+        self._pool.check_usable()  # the threads' own error on a closed sandbox does not say so
+        return self._threads.submit(self._verify, *given)
 
     def _verify(self, generation: Generation, suite: Suite, cancelled: threading.Event) -> Outcome:
         code = suite.candidate(generation.text)
@@ -263,6 +272,10 @@ class _CandidateLostError(Exception):
             )
         meta = {"evaluation": None, **self._about}
         return Outcome(verdict, None, self.seconds, detail, meta)
+
+
+def _suite(generation: Generation, task: Mapping[str, Any]) -> Suite:
+    return read_suite(check_generation(generation).id, task)
 
 
 def _outcome(judged: Judged, about: Mapping[str, Any], limit: float) -> Outcome:

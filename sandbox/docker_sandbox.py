@@ -59,7 +59,7 @@ class DockerSandbox(Sandbox):
     SandboxUnavailableError
         There is no engine or no image.
     BadInputError
-        A limit is not a number above 0, or a requirement is invalid.
+        A limit is not a number above 0, a requirement is invalid, or the image has no name.
     """
 
     def __init__(

@@ -76,8 +76,10 @@ def find(client: Any, image: str | None, requirements: Sequence[str]) -> Image:
     SandboxUnavailableError
         There is no image to run.
     BadInputError
-        A requirement is invalid.
+        A requirement is invalid, or the image has no name.
     """
+    if image is not None and not (isinstance(image, str) and image):
+        raise BadInputError(f"image={image!r:.80}: give the name of an image, or None")
     wanted = wheels.checked(requirements)
     name = DEFAULT if image is None else image
     found = _local(client, name)

@@ -8,9 +8,12 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from gatekeeper.errors import GatekeeperError
 from gatekeeper.sandbox.worker import Worker
 
 __all__ = ["Pool"]
+
+CLOSED = "the sandbox is closed: make a new one"
 
 
 class Pool:
@@ -43,10 +46,7 @@ class Pool:
 
         `fresh`: on which nothing has run yet. Raises what starting a worker raises.
         """
-        if os.getpid() != self._owner:
-            raise RuntimeError(
-                "a forked process cannot use its parent's sandbox: create one in the child"
-            )
+        self.check_usable()
         with self._slots:
             worker = self._take(fresh)
             try:
@@ -56,6 +56,15 @@ class Pool:
                 raise
             finally:
                 self._give_back(worker)
+
+    def check_usable(self) -> None:
+        """Raise GatekeeperError after `close`, and in the child of a fork."""
+        if os.getpid() != self._owner:
+            raise GatekeeperError(
+                "a forked process cannot use its parent's sandbox: create one in the child"
+            )
+        if self._closed:
+            raise GatekeeperError(CLOSED)
 
     def close(self) -> None:
         """End all workers, busy ones too; in a forked child, whose parent has them, none."""
@@ -75,7 +84,7 @@ class Pool:
             while not self._idle and self._starting and not self._closed:
                 self._changed.wait()
             if self._closed:
-                raise RuntimeError("the sandbox is closed")
+                raise GatekeeperError(CLOSED)
             worker = self._idle.pop() if self._idle else None
             while worker is not None and (not worker.alive or (fresh and worker.used)):
                 # The worker ended while it waited, or is not fresh.
@@ -96,7 +105,7 @@ class Pool:
                 self._all.add(worker)
                 return worker
         worker.close()
-        raise RuntimeError("the sandbox is closed")
+        raise GatekeeperError(CLOSED)
 
     def _refill(self) -> None:
         """Start a worker, in the background; the caller has incremented `_starting`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from gatekeeper import (
     BadInputError,
     Budget,
     Calibrated,
+    GatekeeperError,
     Generation,
     MPAdapt,
     Outcome,
@@ -24,8 +26,11 @@ from gatekeeper import (
     signals_of,
 )
 from gatekeeper.adapters.openai.call_settings import CallSettings
+from gatekeeper.features import agreement
+from gatekeeper.maths import MathChecker
+from gatekeeper.policies import Survey, make_policy
 from gatekeeper.sandbox import LocalSandbox
-from gatekeeper.testing import ScriptedVerifier, make_generation
+from gatekeeper.testing import ScriptedVerifier, make_candidates, make_generation
 from gatekeeper.verifiers import AsyncFunctionVerifier, FunctionVerifier, make_verifier
 
 ARRAY = np.array([1.0, 2.0])
@@ -63,6 +68,8 @@ def call_settings(**given: Any) -> Any:
         (call_settings, "verify", "alway", "always"),
         (call_settings, "scope", "reason", "reasoning"),
         (LocalSandbox, "isolation", "namespace", "namespaces"),
+        (lambda **given: Survey(0.2, **given), "unit", "second", "seconds"),
+        (lambda **given: make_policy("survey", 0.2, **given), "unit", "second", "seconds"),
     ],
 )
 def test_a_word_that_is_no_choice(make: Make, name: str, near: str, meant: str) -> None:
@@ -157,3 +164,68 @@ def test_features_that_are_no_dict() -> None:
     for value in (ARRAY, [1], "length", None):
         with pytest.raises(BadInputError, match=r"features=.*: give a dict"):
             Generation("a", "t", *np.empty((3, 0)), features=value)
+
+
+@pytest.mark.parametrize("wrong", [*WORDS, np.int64(1), float("nan")])
+def test_force_that_is_no_truth_value(wrong: Any) -> None:
+    """The log would hold an event that cannot be read."""
+    with gate() as made:
+        output = make_generation("new")
+        for call in (
+            lambda: made.maybe_verify(output, force=wrong),
+            lambda: asyncio.run(made.amaybe_verify(output, force=wrong)),
+            lambda: asyncio.run(made.adecide(output, force=wrong)),
+        ):
+            with pytest.raises(BadInputError, match=r"^force=.*: give True or False$"):
+                call()
+        assert made.maybe_verify(output, force=np.bool_(True)).decision.verify  # type: ignore[arg-type]
+        assert made.find("new") is not None
+
+
+def test_a_text_in_place_of_an_output() -> None:
+    with MathChecker(workers=1) as checker, LocalSandbox(workers=1) as sandbox:
+        tests = {"gold": "5", "tests": ["assert f(1) == 1"]}
+        for verifier in (checker, sandbox):
+            with pytest.raises(BadInputError, match=r"^generation='5': give a Generation$"):
+                verifier.verify("5", tests)  # type: ignore[arg-type]
+            with pytest.raises(BadInputError, match=r"^generation='5': give a Generation$"):
+                asyncio.run(verifier.averify("5", tests))  # type: ignore[arg-type]
+        for wrong in (None, 5, b"5"):
+            with pytest.raises(BadInputError, match=r"^response=.*: give the whole response as"):
+                checker.check("5", wrong)  # type: ignore[arg-type]
+    with pytest.raises(BadInputError, match=r"^others='abc': give a list of texts$"):
+        agreement("a", "abc")
+
+
+def test_a_closed_verifier_says_so() -> None:
+    """In each of its calls, by an error of this package."""
+    checker, sandbox = MathChecker(workers=1), LocalSandbox(workers=1)
+    output, task = make_generation("q", text="x + y"), {"tests": ["assert f(1) == 1"]}
+    gold, hard = r"\sin(2x)", r"\boxed{2\sin x\cos x}"  # which a worker compares
+    for verifier in (checker, sandbox):
+        verifier.close()
+    for call in (
+        lambda: checker.check(gold, hard),
+        lambda: asyncio.run(checker.acheck(gold, hard)),
+        lambda: list(checker.check_many([(gold, hard)])),
+        lambda: sandbox.verify(output, task),
+        lambda: asyncio.run(sandbox.averify(output, task)),
+        lambda: list(sandbox.verify_many([(output, task)])),
+    ):
+        with pytest.raises(GatekeeperError, match=r"closed: make a new one$"):
+            call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: make_generation("q", tokens=-1),
+        lambda: make_generation("q", seed=-1),
+        lambda: make_candidates(-1),
+        lambda: make_candidates(3, seed=-1),
+        lambda: make_candidates(3, missing=2),
+    ],
+)
+def test_what_no_output_can_be_made_of(call: Make) -> None:
+    with pytest.raises(BadInputError):
+        call()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from gatekeeper.errors import BadInputError
 from gatekeeper.io.syntax import parse_python
 from gatekeeper.maths.exact import value
 from gatekeeper.maths.extract import extract
@@ -30,7 +31,14 @@ def agreement(answer: str, others: Sequence[str], *, kind: str = "text") -> floa
     -------
     float or None
         In [0, 1]; 0 for an answer without a normal form, None without other answers.
+
+    Raises
+    ------
+    BadInputError
+        For one text in place of several, whose letters would count as answers.
     """
+    if isinstance(others, str):
+        raise BadInputError(f"others={others!r:.80}: give a list of texts")
     if not others:
         return None
     own = normal_form(answer, kind=kind)

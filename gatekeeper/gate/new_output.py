@@ -7,6 +7,7 @@ from dataclasses import replace
 from numbers import Real
 from typing import NamedTuple
 
+from gatekeeper.arguments import check_flag
 from gatekeeper.budget.groups import groups_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate.sizes import check_size
@@ -68,8 +69,9 @@ class OutputReader:
         BadInputError
             For a response that cannot be read, an output that broke off or is too large for a log,
             a cost estimate that is not above 0, and an output whose group is unknown, where the
-            budget has caps for groups.
+            budget has caps for groups; and for a `force` that is neither True nor False.
         """
+        force = check_flag("force", force)
         generation = as_generation(response, id=id)
         if generation.id in self._state.ids:
             return NewOutput(generation, None, force)

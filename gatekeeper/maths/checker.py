@@ -24,6 +24,7 @@ from gatekeeper.maths.extract import extract, find
 from gatekeeper.maths.normalise import MAX_LENGTH, normalise
 from gatekeeper.maths.pool import Cancellation, Limits, Pool
 from gatekeeper.types import Generation, Outcome, Verdict
+from gatekeeper.types.checks import check_generation
 
 __all__ = ["MathChecker", "reference"]
 
@@ -109,13 +110,13 @@ class MathChecker:
         Raises
         ------
         BadInputError
-            If the task has no "gold".
+            If the task has no "gold", or `generation` is no Generation.
         """
-        return self.check(_gold(task), generation.text)
+        return self.check(_gold(task), check_generation(generation).text)
 
     async def averify(self, generation: Generation, task: Any) -> Outcome:
         """`verify` for asyncio; a cancellation frees the worker."""
-        return await self.acheck(_gold(task), generation.text)
+        return await self.acheck(_gold(task), check_generation(generation).text)
 
     def check(self, gold: str, response: str) -> Outcome:
         """Compare the final answer of a response with a reference answer.
@@ -135,7 +136,7 @@ class MathChecker:
         Raises
         ------
         BadInputError
-            If `gold` is empty.
+            If `gold` is empty, or `response` is no string.
         """
         case = _prepare(gold, response)
         return case if isinstance(case, Outcome) else _ask(self._pool, case, Cancellation())
@@ -146,6 +147,7 @@ class MathChecker:
         if isinstance(case, Outcome):
             return case
         cancellation = Cancellation()
+        self._pool.check_open()
         future = self._threads.submit(_ask, self._pool, case, cancellation)
         try:
             return await asyncio.wrap_future(future)
@@ -170,7 +172,7 @@ class MathChecker:
         Raises
         ------
         BadInputError
-            At a pair with an empty gold.
+            At a pair with an empty gold, or with a response that is no string.
         """
         pending: deque[Outcome | Future[Outcome]] = deque()
         try:
@@ -179,6 +181,7 @@ class MathChecker:
                 if isinstance(case, Outcome):
                     pending.append(case)
                 else:
+                    self._pool.check_open()
                     pending.append(self._threads.submit(_ask, self._pool, case, Cancellation()))
                 while pending and (_is_done(pending[0]) or len(pending) >= self._look_ahead):
                     yield _result(pending.popleft())
@@ -190,7 +193,7 @@ class MathChecker:
                     left.cancel()
 
     def close(self) -> None:
-        """End all workers. Waiting calls raise RuntimeError."""
+        """End all workers. Waiting and later calls that need one raise GatekeeperError."""
         self._finalizer.detach()
         _close(self._pool, self._threads, wait=True)
 
@@ -216,6 +219,8 @@ def _prepare(gold: str, response: str) -> Outcome | _Case:
     """The outcome if linear time suffices, otherwise the case for a worker."""
     started = perf_counter()
     written, wanted = reference(gold)
+    if not isinstance(response, str):
+        raise BadInputError(f"response={response!r:.80}: give the whole response as a string")
     found = find(response)
     if found is None:
         return _outcome(Verdict.NO_ANSWER, None, "extraction", started, "no final answer found")

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gatekeeper.errors import GatekeeperError
 from gatekeeper.maths.worker import BOOTSTRAP
 
 __all__ = ["CallCancelledError", "Cancellation", "Limits", "Pool"]
@@ -191,7 +192,7 @@ class Pool:
     def ask(self, gold: str, answer: str, cancellation: Cancellation | None = None) -> Reply:
         """Compare one pair of canonical answers, whatever their content.
 
-        Raises CallCancelledError after a cancellation, RuntimeError if the pool is closed.
+        Raises CallCancelledError after a cancellation, GatekeeperError if the pool is closed.
         """
         token = cancellation or Cancellation()
         failure = _unknown("no_worker", "")
@@ -251,14 +252,18 @@ class Pool:
             self._dispose(worker)
         self._starter.shutdown(wait=wait)
 
+    def check_open(self) -> None:
+        """Raise GatekeeperError after `close`."""
+        if self._closed:
+            raise GatekeeperError("this MathChecker is closed: make a new one")
+
     def _acquire(self, token: Cancellation) -> Worker:
         with self._changed:
             failures = self._failures
             while True:
                 if token.requested:
                     raise CallCancelledError
-                if self._closed:
-                    raise RuntimeError("this MathChecker is closed")
+                self.check_open()
                 if self._busy < self._size:
                     while self._idle:
                         worker = self._idle.pop()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from math import floor
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
-from gatekeeper.arguments import check_beta, check_count
+from gatekeeper.arguments import check_beta, check_choice, check_count
 from gatekeeper.budget import Unit
 from gatekeeper.policies.budget_pacer import BudgetPacer
 from gatekeeper.policies.descriptor import Goal, Learns, Need
@@ -74,6 +74,7 @@ class Survey:
         self.beta = check_beta(beta)
         self.horizon = None if horizon is None else check_count("horizon", horizon)
         self.seed = check_count("seed", seed, least=0)
+        check_choice("unit", unit, get_args(Unit))
         self._draws = SequentialDraws((seed, 4))  # other draws than a gate's of the same seed
         self._recent: deque[Raw] = deque(maxlen=RECENT)
         self._known: deque[tuple[Raw, float]] = deque(maxlen=KNOWN)

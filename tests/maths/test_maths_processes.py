@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from math_workers import EASY, LONG, alive, boxed, children, signal_children, wait_for
 
-from gatekeeper.errors import BadInputError, MissingDependencyError
+from gatekeeper.errors import BadInputError, GatekeeperError, MissingDependencyError
 from gatekeeper.maths import MathChecker
 from gatekeeper.types import Outcome, Verdict
 
@@ -99,7 +99,7 @@ def test_close_leaves_nothing() -> None:
         checker.check(*EASY)
         checker.close()
         checker.close()
-        with pytest.raises(RuntimeError, match="closed"):
+        with pytest.raises(GatekeeperError, match="closed"):
             waiting.result()
     assert children(os.getpid()) == before
     ours = {thread for thread in threading.enumerate() if "maths" in thread.name}

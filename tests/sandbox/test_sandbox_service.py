@@ -21,7 +21,7 @@ import pytest
 from docker.errors import NotFound
 from sandboxes import STRONG
 
-from gatekeeper.errors import BadInputError, SandboxUnavailableError
+from gatekeeper.errors import BadInputError, GatekeeperError, SandboxUnavailableError
 from gatekeeper.protocols import AsyncVerifier, Verifier
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox, containers, local, start
 from gatekeeper.sandbox.base import Sandbox
@@ -250,7 +250,7 @@ def test_nothing_is_left(backend: str, opened: Open, generation: Make) -> None:
     assert wait_until(lambda: leftovers() == before), (before, leftovers())
     with opened(timeout=1, workers=1) as sandbox:
         pass
-    with pytest.raises(RuntimeError, match="closed"):
+    with pytest.raises(GatekeeperError, match="closed"):
         sandbox.verify(generation(HONEST), TASK)
     sandbox.close()  # twice is fine
 
@@ -277,7 +277,7 @@ def test_closing_ends_what_runs(opened: Open, generation: Make, running: Running
         assert wait_until(lambda: running(marker))
         sandbox.close()
         assert wait_until(lambda: not running(marker))
-        with pytest.raises(RuntimeError, match="closed"):
+        with pytest.raises(GatekeeperError, match="closed"):
             work.result()
 
 
