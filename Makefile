@@ -1,6 +1,6 @@
 # `make demo` and `make test` each set up what they need in .venv/ and run; `make docs` does so in
 # .venv-docs/. The machine needs Python >= 3.11, make and the package index, and nothing else.
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check

@@ -118,7 +118,8 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         help="after SIGTERM, for verifications that have not begun",
     )
     _telemetry(parser)
-    add_gate_options(parser)
+    # How many outputs come is not known, so a total alone has no rate.
+    add_gate_options(parser, beside_total=True)
 
 
 def _telemetry(parser: argparse.ArgumentParser) -> None:

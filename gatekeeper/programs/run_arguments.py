@@ -114,10 +114,13 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_gate_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the gate: policy, budget, verifiers, log."""
+def add_gate_options(parser: argparse.ArgumentParser, *, beside_total: bool = False) -> None:
+    """Add the options of the gate: policy, budget, verifiers, log.
+
+    `beside_total`: a share of the cost is the default with a total, too.
+    """
     _add_policy(parser)
-    _add_budget(parser)
+    _add_budget(parser, "also with a --total" if beside_total else "unless there is a --total")
     _add_learning(parser)
     _add_verifiers(parser)
     _add_log(parser)
@@ -142,7 +145,7 @@ def _add_policy(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_budget(parser: argparse.ArgumentParser) -> None:
+def _add_budget(parser: argparse.ArgumentParser, with_total: str) -> None:
     usual = RunOptions()
     add = parser.add_argument
     add(
@@ -150,7 +153,7 @@ def _add_budget(parser: argparse.ArgumentParser) -> None:
         type=number("(0, 1]"),
         metavar="SHARE",
         help="share of the full cost after the warm-up; 1 verifies everything (default: "
-        f"{DEFAULT_FRACTION}, unless there is a --total)",
+        f"{DEFAULT_FRACTION}, {with_total})",
     )
     add(
         "--total",
