@@ -29,6 +29,8 @@ from gatekeeper.wording import counted
 __all__ = ["add", "main"]
 
 Line = dict[str, Any]
+
+NAMED = 'as {"id": …, "response": …}'  # what a line may be whose response has no id of its own
 COLUMNS = {
     "h1": "h1",
     "h2": "h2",
@@ -97,7 +99,7 @@ def _read(args: argparse.Namespace, on_bad: Callable[[BadInputError], None]) -> 
         if "response" in data:
             response = data["response"]
             if isinstance(id_, bool) or not isinstance(id_, str | int):
-                raise BadInputError(f"id={id_!r:.80}: give a string or a whole number")
+                raise BadInputError(f"id={id_!r:.80}: give a string or a whole number, {NAMED}")
         found = as_generations(
             response,
             id=str(id_) if "response" in data else None,
@@ -110,8 +112,7 @@ def _read(args: argparse.Namespace, on_bad: Callable[[BadInputError], None]) -> 
         for name in ids:
             if name in seen or ids.count(name) > 1:
                 raise BadInputError(
-                    f"id {name!r:.80} occurs twice: give each response a unique "
-                    'id, as {"id": …, "response": …}'
+                    f"id {name!r:.80} occurs twice: give each response a unique id, {NAMED}"
                 )
         seen.update(ids)
         return [_line(generation) for generation in found]

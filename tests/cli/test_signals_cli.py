@@ -154,6 +154,7 @@ BAD = {
     "no output": (chat(), "has no outputs"),
     "without an id": ({"choices": chat(ENTRIES)["choices"]}, "id=''"),
     "an id that is no text": ({"id": [1], "response": chat(ENTRIES)}, "id="),
+    "Ollama's, which has none": ({"response": "42", "done": True}, 'as {"id": …, "response": …}'),
     "the same id": (SHAPES["chat"], "id 'chat' occurs twice"),
     "a chunk": ({"choices": [{"delta": {"content": "x"}}]}, "chunk of a stream"),
     "odd arrays": ({"id": "a", "logprob": [0.0], "top1": ["x"], "top2": [0]}, "top1"),
