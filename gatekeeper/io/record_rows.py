@@ -180,17 +180,19 @@ def _cost(name: str, value: object) -> float:
     return number
 
 
-def _binary(name: str, value: object) -> float:
+def _binary(name: str, value: object, *, needed: str = "0, 1 or null") -> float:
     if _is_null(value):
         return nan
-    number = _number(name, value, needed="0, 1 or null")
+    number = _number(name, value, needed=needed)
     if number not in (0.0, 1.0):
-        raise BadInputError(f"field {name!r} is {value!r}: 0, 1 or null is needed")
+        raise BadInputError(f"field {name!r} is {value!r}: {needed} is needed")
     return number
 
 
 def _flag(name: str, value: object) -> float:
-    return float(value) if isinstance(value, bool) else _binary(name, value)
+    if isinstance(value, bool):
+        return float(value)
+    return _binary(name, value, needed="true, false or null")
 
 
 def _share(name: str, value: object) -> float:
@@ -208,9 +210,10 @@ def _value(name: str, value: object) -> float:
 
 
 def _stratum(name: str, value: object) -> float:
-    number = _number(name, value, needed="a whole number of at least 0")
+    needed = "a whole number from 0 to 2^53 - 1"
+    number = _number(name, value, needed=needed)
     if not (0 <= number < 2**53 and number.is_integer()):
-        raise BadInputError(f"field {name!r} is {value!r}: a whole number of at least 0 is needed")
+        raise BadInputError(f"field {name!r} is {value!r}: {needed} is needed")
     return number
 
 

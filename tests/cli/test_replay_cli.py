@@ -354,6 +354,8 @@ def test_hga_without_a_calibration_is_said(shell: Shell, records: Path) -> None:
         ({"cost_estimate": float("inf")}, "field 'cost_estimate' is inf"),
         ({"error": 2}, "field 'error' is 2: 0, 1 or null is needed"),
         ({"error": 0.5}, "field 'error' is 0.5: 0, 1 or null is needed"),
+        ({"verified": "yes"}, "field 'verified' is 'yes': true, false or null is needed"),
+        ({"stratum": 2**53}, "a whole number from 0 to 2^53 - 1 is needed"),
         ({"error": "yes"}, "field 'error' is 'yes'"),
         ({"error": True}, "field 'error' is True"),
         ({"h1": "high"}, "field 'h1' is 'high'"),
