@@ -26,8 +26,13 @@ from gatekeeper import (
     signals_of,
 )
 from gatekeeper.adapters.openai.call_settings import CallSettings
+from gatekeeper.analysis.estimates import estimate
+from gatekeeper.analysis.experiment import compare
+from gatekeeper.analysis.replay import replay
+from gatekeeper.analysis.score import estimate_score
 from gatekeeper.features import agreement
 from gatekeeper.maths import MathChecker
+from gatekeeper.paper.stress import make_stream
 from gatekeeper.policies import Survey, make_policy
 from gatekeeper.sandbox import LocalSandbox
 from gatekeeper.testing import ScriptedVerifier, make_candidates, make_generation
@@ -229,3 +234,23 @@ def test_a_closed_verifier_says_so() -> None:
 def test_what_no_output_can_be_made_of(call: Make) -> None:
     with pytest.raises(BadInputError):
         call()
+
+
+def test_analyses_of_what_is_no_run() -> None:
+    with gate(goal="score", policy=None) as made:
+        results = [made.maybe_verify(make_generation(f"q{i}", seed=i)) for i in range(20)]
+    checked = next(result.id for result in results if result.outcome)
+    records = list(make_stream("usual", 300, seed=1))
+    wrong: list[tuple[Make, str]] = [
+        (lambda: estimate(5), "outputs=5: give a run's GateResults"),  # type: ignore[arg-type]
+        (lambda: estimate_score(5), "outputs=5: give a run's GateResults"),  # type: ignore[arg-type]
+        (lambda: estimate_score(results, bounds=(0, 1, 2)), "bounds="),  # type: ignore[arg-type]
+        (lambda: estimate_score(results, bounds="x"), "bounds='x'"),  # type: ignore[arg-type]
+        (lambda: estimate_score(results, values={checked: "x"}), "values="),  # type: ignore[dict-item]
+        (lambda: estimate_score(results, weights={checked: "x"}), "weight='x'"),  # type: ignore[dict-item]
+        (lambda: replay(records, "cst", 0.2), "policy='cst': give an instance"),  # type: ignore[arg-type]
+        (lambda: compare(records, ["cst"], [0.2]), "give a RecordTable"),  # type: ignore[arg-type]
+    ]
+    for call, message in wrong:
+        with pytest.raises(BadInputError, match=re.escape(message)):
+            call()

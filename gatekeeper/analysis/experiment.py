@@ -173,8 +173,8 @@ def compare(
     Raises
     ------
     BadInputError
-        Records without a label, too few records, an unknown policy, an option that it lacks, or a
-        budget outside (0, 1). An error inside a policy is raised as it is.
+        No RecordTable, records without a label, too few records, an unknown policy, an option that
+        it lacks, or a budget outside (0, 1). An error inside a policy is raised as it is.
     """
     plan = _plan(table, contenders, betas, protocol)
     values = np.full((len(plan.contenders), len(betas), protocol.seeds, len(METRICS)), np.nan)
@@ -294,6 +294,10 @@ def _plan(
     betas: Sequence[float],
     protocol: Protocol,
 ) -> _Plan:
+    if not isinstance(table, RecordTable):
+        raise BadInputError(
+            f"table={table!r:.80}: give a RecordTable: of load_records, or RecordTable.of(records)"
+        )
     them = [Contender.of(contender) for contender in contenders]
     for beta in betas:
         check_beta(beta)

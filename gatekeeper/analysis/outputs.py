@@ -19,6 +19,7 @@ from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
 __all__ = ["OutputTable", "raw_of_records"]
 
 ALL = slice(None)
+OUTPUTS = "give a run's GateResults, or the records of its log"
 
 
 class OutputTable(NamedTuple):
@@ -43,6 +44,8 @@ class OutputTable(NamedTuple):
         """
         if isinstance(outputs, RecordTable):
             table = _of_records(outputs)
+        elif not isinstance(outputs, Iterable):
+            raise BadInputError(f"outputs={outputs!r:.80}: {OUTPUTS}")
         else:
             table = _of_rows([_row_of(output) for output in outputs])
         p = table.propensity
@@ -120,9 +123,7 @@ def _row_of(output: Record | GateResult) -> _Row:
         return _row_of_record(check_record(output))
     if isinstance(output, GateResult):
         return _row_of_result(output)
-    raise BadInputError(
-        f"output={output!r:.80}: give a run's GateResults, or the records of its log"
-    )
+    raise BadInputError(f"output={output!r:.80}: {OUTPUTS}")
 
 
 def _row_of_record(record: Record) -> _Row:

@@ -111,9 +111,11 @@ def replay(
     ------
     BadInputError
         No record is left to evaluate, an id occurs twice, a cost is not above 0, or a label is
-        unknown.
+        unknown; or `policy` is none, such as a name.
     """
     check_beta(beta)
+    if not isinstance(policy, Policy):
+        raise BadInputError(f"policy={policy!r:.80}: give an instance, such as CST(0.2)")
     check_choice("feedback", feedback, get_args(Feedback))
     first = evaluation_start(len(records), warmup=warmup, evaluate=evaluate)
     _check(records)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import compress
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,13 @@ from gatekeeper.analysis.mean_of_all import (
 )
 from gatekeeper.analysis.outputs import OutputTable
 from gatekeeper.analysis.questions import spread_of_questions
+from gatekeeper.arguments import is_number
 from gatekeeper.errors import BadInputError
 from gatekeeper.notebook import as_html
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.value_model import Design
 from gatekeeper.types import FloatArray, GateResult, Record
+from gatekeeper.types.values import as_floats
 from gatekeeper.wording import all_of, counted, minus
 
 __all__ = [
@@ -190,7 +192,8 @@ def _estimated(
 ) -> ScoreEstimate:
     if not table.ids:
         raise BadInputError("outputs=[]: give all outputs of a run, also those not verified")
-    low, high = bounds
+    ends = as_floats("bounds", bounds).tolist()
+    low, high = ends if isinstance(ends, list) and len(ends) == 2 else (nan, nan)
     if not (isfinite(high - low) and low < high):
         raise BadInputError(
             f"bounds={bounds!r}: give two numbers, the lower one first, with a finite difference"
@@ -281,7 +284,7 @@ def _values(
     """Of the outputs with a verdict (N,): without one, a value of the metric is unchecked."""
     found = table.value
     if values is not None:
-        found = np.array([values.get(id_, nan) for id_ in table.ids], dtype=np.float64)
+        found = as_floats("values", [values.get(id_, nan) for id_ in table.ids])
     found = np.where(np.isnan(table.label), nan, found)
     if (bad := np.flatnonzero((found < bounds[0]) | (found > bounds[1]))).size:
         raise BadInputError(
@@ -293,7 +296,7 @@ def _values(
 
 def _weight(id_: str, weights: Mapping[str, float] | None) -> float:
     weight = 1.0 if weights is None else weights.get(id_, 1.0)
-    if not (isfinite(weight) and weight > 0.0):
+    if not (is_number(weight) and 0.0 < weight < inf):
         raise BadInputError(f"id={id_!r:.80}: weight={weight!r} must be a number above 0")
     return float(weight)
 
