@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -36,6 +37,7 @@ MAX_BODY = MAX_LINE  # bytes of a request for outputs, which is read; others hav
 STALLED = 10.0  # seconds in which a caller takes nothing, at the end of the gateway
 LOG = logging.getLogger("gatekeeper")
 KEY_HEADER = "x-gatekeeper-key"
+DOTS = re.compile(r"[/\\]\.\.?(?:[/\\]|$)")  # as a part of a path; some servers read \ as /
 OWN_NAME = OWN_PATH.strip("/")  # as a part of a path
 
 
@@ -179,6 +181,7 @@ class Gateway:
 
     async def _pass(self, request: web.Request) -> web.StreamResponse:
         begun = perf_counter()
+        _check_segments(request.path)
         endpoint = endpoint_of(request.path) if request.method == "POST" else None
         if endpoint is None:
             if (stored := self._routes.stored.of(request.path)) is not None:
@@ -279,6 +282,22 @@ def _check_key(request: web.Request, key: str) -> None:
     if not compare_digest(given.encode("utf-8", "surrogateescape"), key.encode()):
         raise RefusalError(
             401, "invalid_gatekeeper_key", f"send the gateway's key in the header {KEY_HEADER}"
+        )
+
+
+def _check_segments(path: str) -> None:
+    """Check that a path, decoded, is below the upstream's base URL, however the upstream reads it.
+
+    Raises
+    ------
+    RefusalError
+        For a segment `.` or `..`, which clients resolve before they send a path: an upstream that
+        resolves it may leave the base URL, with the gateway's key, and may find a request for
+        outputs where the gateway has found none.
+    """
+    if DOTS.search(path):
+        raise RefusalError(
+            400, "dot_segments", f"{path!r:.80} has a segment '.' or '..': send the path without it"
         )
 
 

@@ -1,6 +1,7 @@
 """Content codings: of bodies that the gateway reads although it asks for none.
 
-Reads gzip and deflate. A body, or a piece of one, that becomes longer than `MAX_LINE` is refused.
+Reads gzip and deflate. A body, or a piece of one, that becomes longer than `MAX_LINE` is refused,
+and so is one with so many parts or codings that other calls would wait for it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from gatekeeper.limits import MAX_LINE
 __all__ = ["CodingError", "Decoder", "codings_of", "decoded"]
 
 NONE = ("", "identity")
+MOST = 5  # codings of a body
+PARTS = 1 << 16  # of a body, or of a piece of one
+SLICE = 1 << 16  # bytes that are decoded at a time: zlib copies what follows the end of a part
 
 
 class CodingError(Exception):
@@ -38,7 +42,7 @@ class Decoder:
     Raises
     ------
     CodingError
-        For a coding that is unknown.
+        For a coding that is unknown, and for more than `MOST`.
     """
 
     def __init__(self, codings: str) -> None:
@@ -47,6 +51,8 @@ class Decoder:
             self._steps = [_Step(_STARTS[name]) for name in names if name not in NONE]
         except KeyError as error:
             raise CodingError(f"content-encoding {error} cannot be read") from None
+        if len(self._steps) > MOST:
+            raise CodingError(f"it has {len(self._steps)} codings, and {MOST} are read")
 
     def add(self, piece: bytes) -> bytes:
         """What the next piece of the body adds.
@@ -86,18 +92,23 @@ class _Step:
         return self._part is not None
 
     def add(self, piece: bytes) -> bytes:
-        found, room = [], MAX_LINE
+        found, room, parts = [], MAX_LINE, 0
         try:
-            while piece:
-                if self._part is None:
-                    self._part = self._start(piece)
-                found.append(self._part.decompress(piece, room + 1))
-                room -= len(found[-1])
-                if room < 0:
-                    raise CodingError(f"it is longer than {MAX_LINE >> 20} MiB without its coding")
-                if not self._part.eof:
-                    break
-                piece, self._part = self._part.unused_data, None
+            for at in range(0, len(piece), SLICE):
+                rest = piece[at : at + SLICE]
+                while rest:
+                    if self._part is None:
+                        self._part, parts = self._start(rest), parts + 1
+                    found.append(self._part.decompress(rest, room + 1))
+                    room -= len(found[-1])
+                    if room < 0:
+                        why = f"it is longer than {MAX_LINE >> 20} MiB without its coding"
+                        raise CodingError(why)
+                    if parts > PARTS:
+                        raise CodingError(f"it has more than {PARTS:,} parts")
+                    if not self._part.eof:
+                        break
+                    rest, self._part = self._part.unused_data, None
         except zlib.error as error:
             raise CodingError(str(error)) from error
         return b"".join(found)

@@ -1,0 +1,91 @@
+"""Requests with which a caller tries to leave the base URL, or to hold up all other calls."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import random
+
+import pytest
+from running_gateway import running_gateway
+from scripted_upstream import ScriptedUpstream, completion, reply
+
+from gatekeeper.gateway.codings import MOST, PARTS, SLICE, CodingError, Decoder, decoded
+
+CHAT = "/v1/chat/completions"
+BODY = json.dumps({"model": "m", "messages": []}).encode()
+TASK = {"kind": "math", "gold": "S3CRET"}
+
+
+def asked(
+    url: str, method: str, path: str, body: bytes | None, coding: str = ""
+) -> tuple[int, str]:
+    """The status of a request whose path is sent as it is, and the code of an error."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+    connection.request(method, path, body, {"content-encoding": coding} if coding else {})
+    answer = connection.getresponse()
+    value = json.loads(answer.read())
+    connection.close()
+    return answer.status, value.get("error", {}).get("code", "")
+
+
+@pytest.mark.parametrize("base", ["/tenant/v1", "/tenant"])
+def test_no_path_leaves_the_base_url(base: str) -> None:
+    """The gateway's key is for what is below it; and no task passes in a path that is resolved."""
+    task = json.dumps({"model": "m", "messages": [], "gatekeeper": {"task": TASK}}).encode()
+    with (
+        ScriptedUpstream(lambda request: [reply(json.dumps(completion()).encode())]) as upstream,
+        running_gateway(upstream.url.removesuffix("/v1") + base, upstream_key="sk-key") as gateway,
+    ):
+        for path in (
+            "/../admin", "/v1/../../admin", "/%2e%2e/admin", "/v1/..%2f..%2Fadmin", "/v1/.%2E/x",
+            "/v1/..", "/v1/x/..?a=b", "/v1/..%5C..%5cadmin", f"{CHAT}/.", "/v1/chat/./completions",
+        ):  # fmt: skip
+            for method, body in (("GET", None), ("POST", task)):
+                assert asked(gateway.url, method, path, body) == (400, "dot_segments"), path
+        assert upstream.requests == []
+        for path in ("/v1/files/a..b", "/v1/.well-known/x", "/v1/models/...", "/v1/x?a=/../"):
+            assert asked(gateway.url, "GET", path, None)[0] == 200
+            assert upstream.requests[-1].path == f"/tenant{path}"
+
+
+@pytest.mark.parametrize(
+    ("coding", "part", "count"),
+    [
+        ("gzip", gzip.compress(b""), PARTS + 1),
+        ("deflate", b"\3\0", PARTS + 1),
+        (", ".join(["gzip"] * (MOST + 1)), b"", 0),
+    ],
+)
+def test_a_body_with_too_many_parts_or_codings(coding: str, part: bytes, count: int) -> None:
+    """The time to read it would grow with their square, and all calls would wait for it."""
+    body = part * count if count else BODY
+    for _ in coding.split(",") if not count else ():
+        body = gzip.compress(body)
+    with pytest.raises(CodingError):
+        decoded(body, coding)
+    with (
+        ScriptedUpstream(lambda request: [reply(BODY)]) as upstream,
+        running_gateway(upstream.url) as gateway,
+    ):
+        assert asked(gateway.url, "POST", CHAT, body, coding) == (415, "unreadable_body")
+        assert upstream.requests == []
+
+
+def test_parts_of_all_lengths_are_read() -> None:
+    """Also those that end where a slice does, or within one."""
+    draw = random.Random(1)
+    parts = [draw.randbytes(draw.choice((0, 1, 100, SLICE))) for _ in range(200)]
+    body = b"".join(gzip.compress(part, 0) for part in parts)
+    for length in (0, 1, SLICE - 23, SLICE - 24, SLICE - 46, SLICE):  # with gzip's head and tail
+        first = gzip.compress(draw.randbytes(length), 0)
+        assert decoded(first + body, "gzip") == gzip.decompress(first + body)
+    decoder = Decoder("gzip")
+    cuts = [body[i : i + 999] for i in range(0, len(body), 999)]
+    assert b"".join(map(decoder.add, cuts)) == b"".join(parts)
+    decoder.end()
+    whole = BODY
+    for _ in range(MOST):
+        whole = gzip.compress(whole)
+    assert decoded(whole, ", ".join(["gzip"] * MOST)) == BODY
