@@ -18,6 +18,7 @@ from gatekeeper.gate.state import GateState
 from gatekeeper.log.events import Decided, Event, Released, WarmupRepeated
 from gatekeeper.log.fold import LogState
 from gatekeeper.log.run_table import NO_VERDICT, RunTable
+from gatekeeper.printable import printable
 from gatekeeper.types import Outcome, Reason
 from gatekeeper.wording import counted, plural
 
@@ -139,15 +140,16 @@ class Shortfall:
         """What failed verifications mean; "" if there are none."""
         if not self.failed:
             return ""
+        why = printable(self.why)
         if not self.verdicts:
             return (
                 f"No output has a verdict: the verifier could not tell for any of {self.failed:,} "
-                f"(the last time: {self.why}). Nothing was charged, and the policy has learned "
+                f"(the last time: {why}). Nothing was charged, and the policy has learned "
                 "nothing."
             )
         return (
             f"Selected outputs without a verdict: {self.failed:,}. The verifier could not tell "
-            f"(the last time: {self.why}). They count neither as wrong nor as correct, and "
+            f"(the last time: {why}). They count neither as wrong nor as correct, and "
             "nothing was charged for them."
         )
 
@@ -200,9 +202,10 @@ class Notices:
                 if self._warned_failed:
                     continue
                 self._warned_failed = True
+                why = printable(event.why) or "it did not say why"
                 self._waiting.append(
                     f"the verifier could not tell whether output {event.id!r} is wrong: "
-                    f"{event.why or 'it did not say why'}. Nothing was charged or learned. "
+                    f"{why}. Nothing was charged or learned. "
                     "Later ones are counted, without a warning"
                 )
 

@@ -12,6 +12,7 @@ from io import TextIOWrapper
 from gatekeeper.errors import GatekeeperError
 from gatekeeper.limits import cause_of
 from gatekeeper.log.place import without_passwords
+from gatekeeper.printable import printable
 from gatekeeper.programs.interrupt import Interrupt, prompt_interrupts
 from gatekeeper.programs.standard_output import open_closed_streams
 
@@ -49,7 +50,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
     except GatekeeperError as e:
         if interrupt.number is not None:
             return _interrupted(interrupt)
-        print(f"gatekeeper: {without_passwords(str(e))}", file=sys.stderr)
+        print(f"gatekeeper: {printable(without_passwords(str(e)))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
