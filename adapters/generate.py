@@ -221,6 +221,11 @@ class _Endpoint:
                 response = await self._ask(client, prompt, parameters)
             except self._openai.OpenAIError as error:
                 raise GeneratorUnavailableError(_message(client, id, error)) from error
+            except (ValueError, RecursionError) as error:  # openai's client leaves them as they are
+                raise GeneratorUnavailableError(
+                    f"{_address(client)} answers id={id!r} with a body that is no JSON: "
+                    f"{_one_line(error)}"
+                ) from error
         try:
             return _complete(as_generation(response, id=id))
         except BadInputError as error:  # most often the page of a server, at another URL of it

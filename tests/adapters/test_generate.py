@@ -143,6 +143,13 @@ def test_an_error_of_the_endpoint_is_one_line() -> None:
             GeneratorUnavailableError, match=r"no chat completion: <!doctype html> <title>.*/v1\?"
         ):
             generate(PROMPTS[:1], IDS[:1])
+    for body in (b"", b"It works!", b'"\xff"', b"[" * 100_000):
+        with ScriptedUpstream(lambda request, body=body: [reply(body)]) as server:
+            generate = openai_generator("tiny-1", base_url=server.url, api_key="none")
+            with pytest.raises(
+                GeneratorUnavailableError, match=r"answers id='.*' with a body that"
+            ):
+                generate(PROMPTS[:1], IDS[:1])
     gone = openai_generator(MODEL, base_url=url, api_key="none")
     with pytest.raises(GeneratorUnavailableError, match=f"{url} cannot be reached: "):
         gone(PROMPTS[:1], IDS[:1])
