@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from math import isfinite
 from typing import Any, get_args
 
 import msgspec
@@ -16,7 +18,17 @@ __all__ = ["EventError", "Naming", "decode", "decoded", "event_of", "parsed"]
 
 _CLASSES: Mapping[str, type[Event]] = {event.kind: event for event in get_args(Event)}
 _DECODERS = {kind: msgspec.json.Decoder(event.stored) for kind, event in _CLASSES.items()}
-_from_json = json.loads  # of bytes, too, which an edited file may have
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError(f"{text:.80} is no number that a log has")
+    return value
+
+
+# Of bytes, too, which an edited file may have. A log has NaN as null and infinities as texts.
+_from_json = partial(json.loads, parse_constant=_finite, parse_float=_finite)
 
 
 class EventError(LogError):
@@ -62,6 +74,8 @@ def parsed(kind: str, id_: str, text: str) -> Any:
     EventError
         For a row that no version of the package has written, and for a value of a newer one.
     """
+    if not isinstance(id_, str):
+        raise EventError(f"event {kind!r:.80} of id={id_!r:.80}: the id is no text")
     decoder = _DECODERS.get(kind)
     if decoder is None:
         raise EventError(f"event {kind!r:.80} is unknown: known are {', '.join(_CLASSES)}")

@@ -175,8 +175,12 @@ class SQLiteLog:
     def settings(self) -> dict[str, Any]:
         try:
             rows = self._db.execute("SELECT name, value FROM settings")
-            return {name: json.loads(value) for name, value in rows}
-        except (sqlite3.Error, ValueError) as e:
+            settings = {name: json.loads(value) for name, value in rows}
+            for name, value in settings.items():
+                if not isinstance(value, dict):
+                    raise ValueError(f"setting {name!r:.80} is {value!r:.80}, and no object")
+            return settings
+        except (sqlite3.Error, ValueError, RecursionError) as e:
             raise self._unreadable(e) from e
 
     def configure(self, settings: Mapping[str, Any]) -> None:

@@ -21,8 +21,9 @@ __all__ = [
 ]
 
 # For Python a bool is an int and an int a float, and so for the policies that gave these numbers.
-Whole = bool | int
-Number = bool | int | float
+# Tables of outputs have 64 bits for each.
+Whole = bool | Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+Number = Whole | float
 Infinite = Literal["inf", "-inf"]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate
+from gatekeeper.cli.logged_settings import settings_of
 from gatekeeper.errors import LogError
 from gatekeeper.log.run import read_run
 from gatekeeper.log.run_table import read_table
@@ -141,3 +143,56 @@ def test_an_event_of_an_unknown_output_is_named(
     if kind != "learned":  # nothing else learns
         with pytest.raises(LogError, match=f"run.db' cannot be read: {said}"):
             read_table(path)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
+def test_a_number_that_json_or_a_log_lacks(
+    number: str, reader: str, written: Path, tmp_path: Path
+) -> None:
+    for name in ("propensity", "cost_estimate", "h1"):
+        rows = [
+            (kind, id_, re.sub(f'"{name}":[^,]*', f'"{name}":{number}', data))
+            for kind, id_, data in rows_of(written)
+        ]
+        path = edited_log(written, rows, tmp_path / f"{name}.db")
+        with pytest.raises(LogError, match=rf"has no valid data: {number} is no number"):
+            READERS[reader](path)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("number", [1 << 63, -(1 << 63) - 1, 10**30, 10**400])
+def test_a_whole_number_that_is_too_long(
+    number: int, reader: str, written: Path, tmp_path: Path
+) -> None:
+    for name in ("stratum", "n_tokens", "version", "propensity", "cost_estimate", "h1"):
+        rows = [
+            (kind, id_, re.sub(f'"{name}":[^,]*', f'"{name}":{number}', data))
+            for kind, id_, data in rows_of(written)
+        ]
+        path = edited_log(written, rows, tmp_path / f"{name}.db")
+        with pytest.raises(LogError, match=rf"\.{name}` \(it is {str(number)[:50]}"):
+            READERS[reader](path)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_ids_that_are_no_texts(reader: str, written: Path, tmp_path: Path) -> None:
+    rows = [(kind, b"x", data) for kind, _, data in rows_of(written)]
+    path = edited_log(written, rows, tmp_path / "run.db")
+    with pytest.raises(LogError, match="of id=b'x': the id is no text"):
+        READERS[reader](path)
+
+
+@pytest.mark.parametrize("value", ["[]", "7", "null", "NaN", '"text"', "{", "[" * 100_000])
+def test_settings_that_are_no_objects(value: str, written: Path, tmp_path: Path) -> None:
+    path = edited_log(written, rows_of(written), tmp_path / "run.db")
+    for name in ("policy", "budget", "exploration", "more"):
+        db = sqlite3.connect(path)
+        db.execute("UPDATE settings SET value = ? WHERE name = ?", (value, name))
+        db.commit()
+        db.close()
+        with pytest.raises(LogError):
+            settings_of(path)
+        for read in READERS.values():
+            with pytest.raises(LogError):
+                read(path)
