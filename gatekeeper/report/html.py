@@ -37,7 +37,9 @@ class Markup(str):
 def element(tag: str, *children: str, **attributes: str) -> Markup:
     """<tag …>children</tag>; attribute names as Python writes them: class_, aria_label."""
     names = (name.rstrip("_").replace("_", "-") for name in attributes)
-    given = "".join(f' {n}="{escape(v)}"' for n, v in zip(names, attributes.values(), strict=True))
+    given = "".join(
+        f' {n}="{escape(printable(v))}"' for n, v in zip(names, attributes.values(), strict=True)
+    )
     inside = "".join(c if isinstance(c, Markup) else escape(printable(c)) for c in children)
     return Markup(f"<{tag}{given}>{inside}</{tag}>")
 

@@ -6,6 +6,7 @@ import pytest
 
 from gatekeeper.printable import printable
 from gatekeeper.report.formatting import count_interval, rate_interval
+from gatekeeper.report.html import element
 from gatekeeper.stats.interval import Interval
 
 
@@ -46,4 +47,6 @@ def test_what_acts_on_a_page_or_a_terminal_is_replaced() -> None:
     assert printable("a\r\nb") == "a\nb"
     odd = "\x00\x07\x1b\x7f\x85\x9b\r\ud800\u2028\u200b"
     odd += "\u200e\u200f\u061c\u202a\u202e\u2066\u2069\ufeff"
-    assert printable(odd) == "\ufffd" * len(odd)
+    shown = "\ufffd" * len(odd)
+    assert printable(odd) == shown
+    assert element("p", odd, aria_label=odd) == f'<p aria-label="{shown}">{shown}</p>'
