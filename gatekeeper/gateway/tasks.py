@@ -16,7 +16,7 @@ __all__ = ["TaskStore", "Tasks"]
 
 SEPARATOR = "~"  # between the id of a task and the rest of the id of an output
 ROOM = 256 << 20  # bytes for tasks of callers
-OVERHEAD = 1 << 10  # bytes of a task as an object, beside those of its JSON
+OVERHEAD = 1 << 10  # bytes of a task beside those of its JSON
 
 
 class TaskStore(Protocol):
@@ -55,9 +55,11 @@ class Tasks:
         store: TaskStore | None = None,
     ) -> None:
         self._kinds, self._store = kinds, store
-        self._of_file = {str(task["id"]): task for task in tasks}
-        # Of callers, those used last at the end; with a store, what the last `fetch` has found.
-        self._sent: OrderedDict[str, Task] = OrderedDict()
+        self._of_file = {str(task["id"]): task for task in tasks}  # without those replaced
+        self._in_file = frozenset(self._of_file)
+        # Of callers, those used last at the end. As JSON: objects may take twenty times as much.
+        self._sent: OrderedDict[str, bytes] = OrderedDict()
+        self._fetched: dict[str, Task] = {}  # what the last `fetch` has found in the store
         self._size = 0
         self._has_left = False
 
@@ -73,11 +75,10 @@ class Tasks:
             For an unknown one.
         """
         for id_ in (name, unquote(name)):
-            if (task := self._of_file.get(id_)) is not None:
+            if (task := self._known(id_)) is not None:
                 return task
-            if (task := self._sent.get(id_)) is not None:
-                self._sent.move_to_end(id_)
-                return task
+            if id_ in self._in_file:  # was replaced, and has left: no other takes its place
+                break
         where = "" if self._store is not None else " since the gateway started"
         if self._has_left:
             where += (
@@ -100,7 +101,7 @@ class Tasks:
         LogError
             If the store cannot be reached.
         """
-        if id_ not in self._of_file and unquote(id_) != id_:
+        if id_ not in self._in_file and unquote(id_) != id_:
             raise BadInputError(
                 f"id={id_!r:.80} looks percent-encoded, so that a header with it would name "
                 f"{unquote(id_)!r:.80}: give the task an id without %XX"
@@ -113,21 +114,30 @@ class Tasks:
                     "one another id"
                 )
             return await asyncio.to_thread(self._store.put, id_, task)
-        if id_ in self._of_file:  # stays: the file's own must not come back
-            self._of_file[id_] = task
-            return False
-        return self._keep(id_, task)
+        is_new = self._keep(id_, task)
+        # The file's own must not come back.
+        return self._of_file.pop(id_, None) is None and is_new
 
     def _keep(self, id_: str, task: Task) -> bool:
         """Add a task or replace it, and drop those that were not used for longest."""
         before = self._sent.pop(id_, None)
-        self._size += _size(task) - _size(before)
-        self._sent[id_] = task
+        text = json.dumps(dict(task)).encode()
+        self._size += _size(text) - _size(before)
+        self._sent[id_] = text
         while self._size > ROOM and len(self._sent) > 1:
             _, other = self._sent.popitem(last=False)
             self._size -= _size(other)
             self._has_left = True
         return before is None
+
+    def _known(self, id_: str) -> Task | None:
+        if (task := self._of_file.get(id_) or self._fetched.get(id_)) is not None:
+            return task
+        if (text := self._sent.get(id_)) is None:
+            return None
+        self._sent.move_to_end(id_)
+        found: Task = json.loads(text)
+        return found
 
     async def fetch(self, *names: str) -> None:
         """Look these up in the store, as another process may have put or replaced one of them.
@@ -141,14 +151,14 @@ class Tasks:
         """
         if self._store is None:
             return
-        found: OrderedDict[str, Task] = OrderedDict()
+        found: dict[str, Task] = {}
         for name in dict.fromkeys([*names, *map(unquote, names)]):
             if name in self._of_file:
                 continue
             task = await asyncio.to_thread(self._store.get, name)
             if task is not None:
                 found[name] = task
-        self._sent = found
+        self._fetched = found
 
     def checked(self, id_: str, data: Any) -> Task:
         """A task that a caller sent: as in a task file, and the id and the prompt may be absent.
@@ -183,10 +193,9 @@ class Tasks:
         """
         names = id_, id_.rpartition(SEPARATOR)[0]
         await self.fetch(*names)
-        known = (self._of_file.get(name) or self._sent.get(name) for name in names)
-        return next(filter(None, known), None)
+        return next(filter(None, map(self._known, names)), None)
 
 
-def _size(task: Task | None) -> int:
+def _size(text: bytes | None) -> int:
     """Bytes, roughly."""
-    return 0 if task is None else OVERHEAD + len(json.dumps(dict(task)))
+    return 0 if text is None else OVERHEAD + len(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 
 import openai
 import pytest
@@ -58,12 +59,12 @@ def test_no_other_task_takes_the_place_of_one_that_has_left() -> None:
     """
     tasks = Tasks([{"id": "f", "prompt": "", **TASK}], kinds=["math"])
     assert not put(tasks, "f", "new")
+    assert tasks.named("f")["gold"] == "new"
     with pytest.raises(BadInputError, match=r"^id='a%20b' looks percent-.* name 'a b': give"):
         put(tasks, "a%20b", "other")
     for id_ in ("100%", "a b", "c", "d"):
         assert put(tasks, id_, id_)
         assert tasks.named(id_)["gold"] == id_
-    assert tasks.named("f")["gold"] == "new"
     for name in ("a b", "a%20b"):
         assert tasks.named(name)["gold"] == "a b"
 
@@ -74,3 +75,36 @@ def test_what_is_larger_than_the_room_stays_until_the_next() -> None:
         put(tasks, id_, "7" * module.ROOM)
         assert tasks.named(id_)["id"] == id_
         assert len(tasks) == 1
+
+
+def test_the_room_is_that_of_the_memory() -> None:
+    """Whatever the tasks consist of, and whether or not they replace those of the file."""
+    file = [{"id": f"f{i}", "prompt": "", **TASK} for i in range(9)]
+    tasks = Tasks(file, kinds=["math"])
+    lists: dict[str, object] = {"kind": "math", "gold": "7", "more": [[] for _ in range(1 << 16)]}
+    tracemalloc.start()
+    try:
+        for task in file:
+            assert not asyncio.run(tasks.put(str(task["id"]), lists))
+        used = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert used < 2 * module.ROOM
+    assert 1 <= len(tasks) < 4
+    assert tasks.named("f8")["more"] == lists["more"]
+    with pytest.raises(BadInputError, match=r"'f0' is unknown.*put it again"):
+        tasks.named("f0")
+
+
+def test_no_other_takes_the_place_of_a_task_of_the_file_that_has_left() -> None:
+    names = ("a%20b", "a b")
+    tasks = Tasks(
+        [{"id": id_, "prompt": "", "kind": "math", "gold": id_} for id_ in names], kinds=["math"]
+    )
+    for id_ in ("a%20b", "1", "2", "3", "4"):
+        put(tasks, id_, "new")
+    with pytest.raises(BadInputError, match="'a%20b' is unknown"):
+        tasks.named("a%20b")
+    assert tasks.named("a b")["gold"] == "a b"
+    assert put(tasks, "a%20b", "newer")
+    assert tasks.named("a%20b")["gold"] == "newer"
