@@ -34,8 +34,9 @@ from gatekeeper.gateway.upstream import (
     pieces_of,
 )
 
-__all__ = ["GatedCalls"]
+__all__ = ["LONGEST", "GatedCalls"]
 
+LONGEST = 1024  # characters of a name that is remembered; a caller's may have 64 MiB
 MODELS = 4096  # that are remembered as refusing log-probabilities; callers may send any name
 REPEATING = (307, 308)  # redirects after which a caller sends its request again, as it is
 
@@ -83,7 +84,7 @@ class GatedCalls:
                 return await self._plain(call, answer, edits, before)
         body = call.body(plain=True)
         async with await self.upstream.answer(request, body, plain=True) as answer:
-            if _is_success(answer):
+            if _is_success(answer) and sum(map(len, key)) <= LONGEST:
                 if len(self._refusing) == MODELS:
                     self._refusing.clear()
                 self._refusing.add(key)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import lru_cache
 
-from gatekeeper.gateway.gated import GatedCalls
+from gatekeeper.gateway.gated import LONGEST, GatedCalls
 from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.outputs import Outputs
 from gatekeeper.gateway.route import Route
@@ -62,12 +62,12 @@ class Routes:
         ]
         others = list(zip(routes[1:], self._all[1:], strict=True))
 
-        @lru_cache(MODELS)
         def of_model(model: str) -> RunningRoute:
             fitting = (running for route, running in others if route.takes(model))
             return next(fitting, self.own)
 
         self._of_model = of_model if others else None
+        self._cached = lru_cache(MODELS)(of_model)
 
     @property
     def own(self) -> RunningRoute:
@@ -78,7 +78,7 @@ class Routes:
         """The route of a request's model."""
         if self._of_model is None or not isinstance(model, str):
             return self.own
-        return self._of_model(model)
+        return self._cached(model) if len(model) <= LONGEST else self._of_model(model)
 
     async def resume(self, tasks: Tasks) -> None:
         """As `Outputs.resume`, of all gates, and from then on as `Outputs.succeed`."""

@@ -1,17 +1,24 @@
-"""Requests with which a caller tries to leave the base URL, or to hold up all other calls."""
+"""Callers that try to leave the base URL, to hold up all other calls, or to fill the memory."""
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import http.client
 import json
 import random
+import tracemalloc
 
 import pytest
-from running_gateway import running_gateway
-from scripted_upstream import ScriptedUpstream, completion, reply
+from running_gateway import GoldChecker, running_gateway
+from scripted_upstream import Request, ScriptedUpstream, completion, reply
 
+from gatekeeper import Budget, VerificationGate
 from gatekeeper.gateway.codings import MOST, PARTS, SLICE, CodingError, Decoder, decoded
+from gatekeeper.gateway.metrics import Metrics
+from gatekeeper.gateway.route import Route
+from gatekeeper.gateway.routes import Routes
+from gatekeeper.gateway.settings import GatewaySettings
 
 CHAT = "/v1/chat/completions"
 BODY = json.dumps({"model": "m", "messages": []}).encode()
@@ -89,3 +96,45 @@ def test_parts_of_all_lengths_are_read() -> None:
     for _ in range(MOST):
         whole = gzip.compress(whole)
     assert decoded(whole, ", ".join(["gzip"] * MOST)) == BODY
+
+
+@pytest.mark.parametrize(("letters", "is_remembered"), [(9, True), (1 << 16, False)])
+def test_only_short_names_are_remembered(letters: int, is_remembered: bool) -> None:
+    """Those of models without log-probabilities; the memory would have thousands of any length."""
+    body = json.dumps({"model": "m" * letters, "messages": []}).encode()
+
+    def script(request: Request) -> list[bytes]:
+        if b"logprobs" in request.body:
+            return [reply(b'{"error": "no logprobs"}', status="400 Bad Request")]
+        return [reply(json.dumps(completion(logprobs=False)).encode())]
+
+    with ScriptedUpstream(script) as upstream, running_gateway(upstream.url) as gateway:
+        for _ in range(2):
+            assert asked(gateway.url, "POST", CHAT, body) == (200, "")
+        tried = [b"logprobs" in request.body for request in upstream.requests]
+        assert tried == ([True, False, False] if is_remembered else [True, False, True, False])
+
+
+def test_routes_remember_only_short_names() -> None:
+    settings = GatewaySettings(upstream="http://127.0.0.1:9/v1")
+
+    async def used() -> int:
+        found = [
+            Route(gate=gate, settings=settings),
+            Route(gate=gate, settings=settings, name="big", models=["big-*"]),
+        ]
+        routes = Routes(found, Metrics(found))
+        own, big = routes.of("small"), routes.of("big-1")
+        assert own is not big
+        tracemalloc.start()
+        try:
+            for i in range(32):
+                assert routes.of(f"small{i:01048576}") is own
+                assert routes.of(f"big-{i:01048576}") is big
+            return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+            await routes.close()
+
+    with VerificationGate("random", budget=Budget(fraction=0.5), verifier=GoldChecker()) as gate:
+        assert asyncio.run(used()) < 8 << 20
