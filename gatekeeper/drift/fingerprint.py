@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from inspect import signature
 from math import isfinite
@@ -15,6 +15,11 @@ from gatekeeper.signals import DEFINITION
 
 __all__ = ["Fingerprint"]
 
+# A log has all names with each new one, and callers of a gateway may send any, which some servers
+# repeat in their answers.
+MOST = 100  # models that are told apart
+LONGEST = 200  # characters of a name
+LISTED = 5  # names in a message
 HOW_FAST = {"workers", "delay"}  # settings of a verifier without effect on verdicts
 
 
@@ -43,8 +48,13 @@ class Fingerprint:
         """A hash of the verifier's type and settings; "" where there is none."""
         return "" if self.verifier is None else _hash(json.dumps(self.verifier, sort_keys=True))
 
+    def knows(self, model: str) -> bool:
+        """Whether a model is no change."""
+        return model[:LONGEST] in self.models or len(self.models) >= MOST
+
     def with_models(self, models: Iterable[str]) -> Fingerprint:
-        return replace(self, models=tuple(dict.fromkeys((*self.models, *models))))
+        names = dict.fromkeys((*self.models, *(model[:LONGEST] for model in models)))
+        return replace(self, models=tuple(names)[: max(MOST, len(self.models))])
 
     def after(self, earlier: Fingerprint) -> Fingerprint:
         """This one, with unknown parts taken from an earlier one of the same log."""
@@ -73,8 +83,9 @@ class Fingerprint:
         return "; ".join(changes)
 
 
-def _listed(models: Iterable[str]) -> str:
-    return " or ".join(map(repr, models)) or "one without a name"
+def _listed(models: Sequence[str]) -> str:
+    more = [f"{len(models) - LISTED} others"] if len(models) > LISTED else []
+    return " or ".join([*map(repr, models[:LISTED]), *more]) or "one without a name"
 
 
 def _described(verifier: object) -> dict[str, Any]:

@@ -182,7 +182,7 @@ class GateState(LogState):
             return None
         assert self.fingerprint is not None
         known = self.fingerprint.fingerprint
-        return None if model in known.models else self.with_fingerprint(known.with_models([model]))
+        return None if known.knows(model) else self.with_fingerprint(known.with_models([model]))
 
     def with_fingerprint(self, fingerprint: Fingerprint) -> FingerprintChanged:
         """The event that labels depend on this from now on."""
