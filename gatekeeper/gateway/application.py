@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from hmac import compare_digest
+from ipaddress import ip_address
 from time import perf_counter
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from aiohttp import hdrs, web
 
@@ -76,6 +77,11 @@ class Gateway:
         self._idle = asyncio.Event()
         self._idle.set()
         self._draining = False
+        self._check: Callable[[web.Request], None] | None = None
+        if self._settings.own_key is not None:
+            self._check = partial(_check_key, key=self._settings.own_key)
+        elif any(each.settings.upstream_key is not None for each in self._given):
+            self._check = _check_site
         self.forward = self._around(self._pass, asks_key=True)
 
     def application(self) -> web.Application:
@@ -137,13 +143,13 @@ class Gateway:
     # -- around every request ---------------------------------------------------------------------
 
     def _around(self, handler: Handler, *, asks_key: bool) -> Handler:
-        key = self._settings.own_key if asks_key else None
+        check = self._check if asks_key else None
 
         async def handle(request: web.Request) -> web.StreamResponse:
             self._under_way[id(request)] = request
             self._idle.clear()
             try:
-                response = await self._answer(request, handler, key)
+                response = await self._answer(request, handler, check)
                 if self._draining and not response.prepared:
                     response.force_close()
                 with suppress(ConnectionError):  # the caller has left, which aiohttp finds, too
@@ -158,11 +164,14 @@ class Gateway:
         return handle
 
     async def _answer(
-        self, request: web.Request, handler: Handler, key: str | None
+        self,
+        request: web.Request,
+        handler: Handler,
+        check: Callable[[web.Request], None] | None,
     ) -> web.StreamResponse:
         try:
-            if key is not None:
-                _check_key(request, key)
+            if check is not None:
+                check(request)
             return await handler(request)
         except RefusalError as error:
             self._metrics.answered(endpoint_of(request.path) or "other", error.status)
@@ -283,6 +292,39 @@ def _check_key(request: web.Request, key: str) -> None:
         raise RefusalError(
             401, "invalid_gatekeeper_key", f"send the gateway's key in the header {KEY_HEADER}"
         )
+
+
+def _check_site(request: web.Request) -> None:
+    """Check, where callers need no key, that no web page of another site spends the upstream's.
+
+    A browser sends some requests without asking the server, and APIs allow pages of all sites.
+
+    Raises
+    ------
+    RefusalError
+        For an origin that is neither on this machine nor an address in a private network.
+    """
+    origin = request.headers.get(hdrs.ORIGIN)
+    if origin is not None and not _is_local(origin):  # browsers alone send it
+        raise RefusalError(
+            403,
+            "other_site",
+            f"a web page of {origin!r:.80} may not use the upstream's key: open it on this "
+            "machine, or let callers send their own key (no --upstream-key-env)",
+        )
+
+
+def _is_local(origin: str) -> bool:
+    try:
+        url = urlsplit(origin)
+        name = (url.hostname or "").removesuffix(".")
+        if url.scheme not in ("http", "https"):
+            return bool(url.scheme)  # an app or an extension; a page may be of "null"
+        if name == "localhost" or name.endswith(".localhost"):
+            return True
+        return ip_address(name).is_private
+    except ValueError:
+        return False
 
 
 def _check_segments(path: str) -> None:

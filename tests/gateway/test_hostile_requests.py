@@ -25,12 +25,10 @@ BODY = json.dumps({"model": "m", "messages": []}).encode()
 TASK = {"kind": "math", "gold": "S3CRET"}
 
 
-def asked(
-    url: str, method: str, path: str, body: bytes | None, coding: str = ""
-) -> tuple[int, str]:
+def asked(url: str, method: str, path: str, body: bytes | None, **headers: str) -> tuple[int, str]:
     """The status of a request whose path is sent as it is, and the code of an error."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
-    connection.request(method, path, body, {"content-encoding": coding} if coding else {})
+    connection.request(method, path, body, headers)
     answer = connection.getresponse()
     value = json.loads(answer.read())
     connection.close()
@@ -58,6 +56,35 @@ def test_no_path_leaves_the_base_url(base: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("origin", "passes"),
+    [
+        ("https://evil.example", False),
+        ("http://6.6.6.6", False),
+        ("http://localhost.evil.example:8080", False),
+        ("null", False),
+        ("http://[", False),
+        ("http://localhost:3000", True),
+        ("http://LOCALHOST.", True),
+        ("http://127.0.0.1:3000", True),
+        ("http://[::1]:3000", True),
+        ("http://192.168.0.7", True),
+        ("app://chat", True),
+    ],
+)
+def test_no_other_site_spends_the_upstreams_key(origin: str, passes: bool) -> None:
+    """A page's text needs no permission of the server, and most APIs permit all pages."""
+    headers = {"origin": origin, "content-type": "text/plain"}
+    with ScriptedUpstream(lambda request: [reply(json.dumps(completion()).encode())]) as upstream:
+        for key in ("sk-key", None):  # None: callers have their own
+            with running_gateway(upstream.url, upstream_key=key) as gateway:
+                for path in (CHAT, "/v1/embeddings"):
+                    status, code = asked(gateway.url, "POST", path, BODY, **headers)
+                    refused = key is not None and not passes
+                    assert (status, code) == ((403, "other_site") if refused else (200, ""))
+        assert len(upstream.requests) == (4 if passes else 2)
+
+
+@pytest.mark.parametrize(
     ("coding", "part", "count"),
     [
         ("gzip", gzip.compress(b""), PARTS + 1),
@@ -76,7 +103,10 @@ def test_a_body_with_too_many_parts_or_codings(coding: str, part: bytes, count: 
         ScriptedUpstream(lambda request: [reply(BODY)]) as upstream,
         running_gateway(upstream.url) as gateway,
     ):
-        assert asked(gateway.url, "POST", CHAT, body, coding) == (415, "unreadable_body")
+        assert asked(gateway.url, "POST", CHAT, body, **{"content-encoding": coding}) == (
+            415,
+            "unreadable_body",
+        )
         assert upstream.requests == []
 
 
