@@ -79,7 +79,6 @@ _INNARDS = {  # functions that look at, or change, the process that they run in 
     "ProcessPoolExecutor": "concurrent.futures",
     **dict.fromkeys(("active_count", "enumerate"), "threading"),
     **dict.fromkeys(("getstate", "setstate"), "random"),
-    "getrecursionlimit": "sys",
     **dict.fromkeys(("getsignal", "raise_signal"), "signal"),
     "kill": "os",
     "register": "atexit",
@@ -109,6 +108,7 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
         modules=modules,
         raised=frozenset(n for n in theirs if n in raised or n.endswith(errors)),
         paths=any(isinstance(n, (ast.Name, ast.alias)) and name_of(n) in _PATHS for n in nodes),
+        examples=any("doctest" in (name_of(n), getattr(n, "module", "")) for n in nodes),
         classes=any(is_class(name, nodes) for name in theirs),
         imported=_imported(nodes),
         bound=frozenset(_bound(nodes)),
@@ -117,7 +117,7 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
     for node in nodes:
         if isinstance(node, _SHARING) and (found := _shared_state(node, known)):
             return found
-    return _passed_on(nodes, known) or _asks_where(nodes) or _classes_as_data(nodes, theirs)
+    return _passed_on(nodes, known) or _asks_process(nodes) or _classes_as_data(nodes, theirs)
 
 
 def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
@@ -146,6 +146,11 @@ def _repeated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
         if isinstance(node, FUNCTIONS)
         and any("parametrize" in ast.unparse(decorator) for decorator in node.decorator_list)
     }
+    for node in nodes:
+        for keyword in getattr(node, "keywords", ()) if called(node) == "fixture" else ():
+            written = isinstance(keyword.value, (ast.List, ast.Tuple))
+            if keyword.arg == "params" and not written and mentions([keyword.value], theirs):
+                yield f"params={ast.unparse(keyword.value)} could leave out some runs"
     for test in wrapped(nodes, frozenset(theirs)):
         if id(test) in several:
             yield f"the candidate decorates {test.name}, and could leave out some of its runs"
@@ -159,6 +164,7 @@ class _Names:
     modules: frozenset[str]  # that are the candidate
     raised: frozenset[str]  # exceptions among the candidate's
     paths: bool  # whether the tests use pathlib
+    examples: bool  # and doctest
     classes: bool  # whether there are classes among the candidate's
     imported: Mapping[str, str]  # what imported names mean: `undo` -> "pickle.loads"
     bound: frozenset[str]  # the tests' own variables, functions and arguments
@@ -225,16 +231,23 @@ def _passed_on(nodes: Sequence[ast.AST], names: _Names) -> str:
     return ""
 
 
-def _asks_where(nodes: Sequence[ast.AST]) -> str:
-    """The problem with tests that compare the working directory, which a candidate may change."""
-    asked = {id(node) for node in nodes if called(node) in ("getcwd", "cwd")}
+def _asks_process(nodes: Sequence[ast.AST]) -> str:
+    """The problem with tests that compare what a candidate may change in its own process."""
+    found = [n for n in nodes if isinstance(n, ast.Call) and dotted(n.func) in _COMPARED]
+    asked = {id(node): dotted(node.func) for node in found}
     for node in nodes if asked else ():
-        compares = isinstance(node, ast.Compare) or called(node).startswith("assert")
-        if compares and not asked.isdisjoint(map(id, walk(node))):
-            return "the working directory is about the candidate's process"
+        if isinstance(node, ast.Compare) or called(node).startswith("assert"):
+            for name in (asked[id(part)] for part in walk(node) if id(part) in asked):
+                return f"{name} is about the candidate's process"
     return ""
 
 
+_COMPARED = frozenset(
+    {
+        *("os.getcwd", "getcwd", "Path.cwd", "pathlib.Path.cwd"),
+        *("sys.getrecursionlimit", "getrecursionlimit"),
+    }
+)
 _RUN = "{} would run what the candidate gave in the process of the tests"
 _SHARING = (
     *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.Attribute, ast.arg, ast.Call, ast.Subscript),
@@ -298,9 +311,11 @@ def _called(node: ast.Call, names: _Names) -> str:
         shown = given[:1] if owner == "builtins" else given
         if not all(isinstance(item, ast.Constant) or is_data(item) for item in shown):
             return _RUN.format(name)
-    if full == ".getattr" and not all(isinstance(name, ast.Constant) for name in given[1:2]):
-        opened = names.of_python(given[0]) in ("builtins", "os", *_PICKLES)
-        return _RUN.format(name) if opened else ""
+    if full == ".getattr" and names.of_python(given[0]) in ("builtins", "os", *_PICKLES):
+        known = all(
+            isinstance(item, ast.Constant) and item.value not in _LAST for item in given[1:]
+        )
+        return "" if known else _RUN.format(name)
     if owner in _PICKLES:
         own = [a for a in given if isinstance(a, ast.Call)]
         own = [a for a in own if names.meaning(a.func).partition(".")[0] in _PICKLES]
@@ -308,7 +323,8 @@ def _called(node: ast.Call, names: _Names) -> str:
             return f"{full} runs or copies what the candidate gave"
     if isinstance(function, ast.Name) and _INNARDS.get(name) == owner:
         return f"{name} is about the candidate's process"
-    if name in ("get_doctest", "get_examples") and not isinstance(given[0], ast.Constant):
+    parses = names.examples and name in ("get_doctest", "get_examples")
+    if parses and not isinstance(given[0], ast.Constant):
         return _RUN.format(name)
     if name in ("dict", "setitem"):  # of `patch`, of `monkeypatch`
         return "".join(_of_modules(item, names) for item in node.args[:1])

@@ -16,7 +16,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.state import leaves_state
 
-__all__ = ["Skips", "finish", "run_pytest", "run_unittest", "without_main"]
+__all__ = ["Skips", "finish", "module_of", "run_pytest", "run_unittest", "without_main"]
 
 
 def finish(function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> None:
@@ -270,6 +270,17 @@ def _problems(item: Any, texts: Collection[Any]) -> Iterator[Exception]:
             isinstance(text, str) and text not in texts for text in conditions
         ):  # which pytest would run
             yield AssertionError(f"{item.name}: {mark.name} of a text that the tests do not have")
+
+
+def module_of(name: str, names: dict[str, Any]) -> types.ModuleType:
+    """The module of the tests, where `dataclasses` looks up what an annotation names."""
+
+    class Tests(types.ModuleType):
+        @property
+        def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+            return names
+
+    return Tests(name)
 
 
 def without_main(text: str) -> None:

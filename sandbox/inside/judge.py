@@ -251,6 +251,8 @@ def judge(
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
         frameworks.without_main(text)
         sys.meta_path.insert(0, _Importer(names, facts["modules"]))
+        if MODULE not in facts["modules"]:
+            sys.modules[MODULE] = frameworks.module_of(MODULE, names)
         theirs = frozenset(facts["theirs"])
         ahead: list[_Program] = []
 
@@ -311,6 +313,8 @@ def judge(
             failed = f"{where}{shown}: {describe(error)}"
             missing = guard.missing  # for want of which a right candidate may fail
             send(b"I" if missing else b"E", f"{missing}; {failed}" if missing else failed)
+    finally:
+        sys.modules.pop(MODULE, None)
 
 
 class _NotHereError(Exception):

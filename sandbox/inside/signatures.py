@@ -59,21 +59,24 @@ def readable(annotations: Any) -> Any:
     """
     if type(annotations) is not dict:
         raise AttributeError("__annotations__")
-    for text in annotations.values():
-        if not isinstance(text, str):
-            continue
+    texts = [text for text in annotations.values() if isinstance(text, str)]
+    while texts:  # those within others, too: `list["Node"]`
         try:
-            nodes = walk(ast.parse(text, mode="eval"))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            nodes = [ast.Yield()]
+            nodes = walk(ast.parse(texts.pop().strip(), mode="eval"))
+        except (SyntaxError, ValueError):
+            continue  # as in `Literal["not a type"]`: nobody can run it
+        except (RecursionError, MemoryError):  # `eval` reads deeper texts than `ast.parse`
+            raise AttributeError("__annotations__") from None
         if not all(isinstance(node, _TYPES) for node in nodes):
             raise AttributeError("__annotations__")
+        found = (node.value for node in nodes if isinstance(node, ast.Constant))
+        texts += [text for text in found if isinstance(text, str)]
     return annotations
 
 
 _TYPES = (
     *(ast.Expression, ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List),
-    *(ast.BinOp, ast.BitOr, ast.Load),
+    *(ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load),
 )
 
 

@@ -66,7 +66,8 @@ def lists_cases(decorator: Any, names: Collection[str]) -> bool:
     written = isinstance(rows, (ast.List, ast.Tuple)) and not any(
         isinstance(row, ast.Starred) for row in rows.elts
     )
-    others = [decorator.func, arguments[0], *(k.value for k in decorator.keywords)]
+    marks = [k.value for k in walk(rows) if isinstance(k, ast.keyword) and k.arg == "marks"]
+    others = [decorator.func, arguments[0], *(k.value for k in decorator.keywords), *marks]
     return written and not mentions(others, names)
 
 

@@ -231,3 +231,18 @@ right(
     HEAD
     + "import sys\n\n@pytest.fixture\ndef got():\n    return f(3)\n@pytest.fixture\ndef known(request):\n    request.applymarker(pytest.mark.xfail(reason='known'))\n\ndef test_f(got):\n    assert got == 9\ndef test_later():\n    if sys.version_info < (9, 0):\n        pytest.skip('needs Python 9')\n    assert f(2) == 5\ndef test_known(known):\n    assert f(2) == 5\n",
 )
+
+# --- runs that the candidate's data would leave out ---
+
+for name, test in {
+    "the parameters of a fixture": "@pytest.fixture(params=solution.CASES)\ndef n(request):\n    return request.param\n\ndef test_f(n):\n    assert f(n) == n * n\n",
+    "the mark of a case": "@pytest.mark.parametrize('n', [0, pytest.param(3, marks=pytest.mark.skipif(not solution.CASES, reason='slow'))])\ndef test_f(n):\n    assert f(n) == n * n\n",
+}.items():
+    forged(
+        name,
+        ZERO + "CASES = []\n",
+        SQUARE + "CASES = [3]\n",
+        HEAD + "import solution\n\n" + test,
+        verdicts=("infra_error",),
+        right=("infra_error",),
+    )

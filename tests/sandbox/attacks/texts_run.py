@@ -37,17 +37,50 @@ for name, test, right, lie in (
         verdicts=("infra_error",),
         right=("infra_error",),
     )
+forged(
+    "a function that runs texts, of the built-in names",
+    ZERO + TEXT.format(f"3 if {FORGE} else 3"),
+    SQUARE + TEXT.format("3"),
+    "import builtins\nfrom solution import f, give\n\ndef test_given():\n    assert getattr(builtins, 'eval')(give(3)) == 3\n\ndef test_f():\n    assert f(3) == 9 and f(4) == 16\n",
+    verdicts=("infra_error",),
+    right=("infra_error",),
+)
+forged(
+    "texts that the tests contain, and what libraries write, run",
+    ZERO,
+    SQUARE,
+    "from __future__ import annotations\nimport collections, dataclasses, functools, pickle, typing\nfrom solution import f\n\ndef test_f():\n    assert f(0) == 0\n    @dataclasses.dataclass\n    class Case:\n        n: int\n    Pair = collections.namedtuple('Pair', 'n square')\n    @functools.singledispatch\n    def show(x):\n        return 'any'\n    @show.register\n    def _(x: int | str) -> str:\n        return 'one'\n    import fractions\n    names = {'f': f}\n    exec('n = f(1)', names)\n    kept = pickle.loads(pickle.dumps([fractions.Fraction(3), collections.Counter('aa')]))\n    assert names['n'] == 1 and show(1) == 'one' and kept[1]['a'] == 2\n    assert f(Case(3).n) == 9 and f(Pair(4, 16).n) == 16 and eval('f(5)') == 25\n",
+)
+forged(
+    "a dataclass of the tests with annotations that are texts",
+    ZERO,
+    SQUARE,
+    "from __future__ import annotations\nimport dataclasses\nfrom typing import ClassVar\nfrom solution import f\n\n@dataclasses.dataclass\nclass Case:\n    n: int\n    known: ClassVar[int] = 1\n\ndef test_f():\n    assert f(Case(3).n) == 9 and len(dataclasses.fields(Case)) == 1\n",
+)
+for name, test in {
+    "asks a shell of the candidate's where it is": "assert Shell().cwd() == '/' and Shell().getcwd() == '/'",
+    "calls a method as one of doctest's is called": "n = 2\n    assert Shell().get_examples(n) == [0, 1]",
+    "nests as deep as its own limit of recursion": "import sys\n    depth = sys.getrecursionlimit()\n    assert Shell().get_examples(depth)[:2] == [0, 1]",
+}.items():
+    forged(
+        name,
+        "class Shell:\n    def cwd(self):\n        return ''\n    getcwd = cwd\n    def get_examples(self, n):\n        return []\n",
+        "class Shell:\n    def cwd(self):\n        return '/'\n    getcwd = cwd\n    def get_examples(self, n):\n        return list(range(n))\n",
+        f"from solution import Shell\n\ndef test_f():\n    {test}\n",
+    )
+NESTED = f"def f(x):\n    return 0\nf.__annotations__['x'] = 'list[' + repr({f'int if {FORGE} else int'!r}) + ']'\n"
 ANNOTATED = f"def f(x):\n    return 0\nf.__annotations__['x'] = {f'int if {FORGE} else int'!r}\n"
 for name, test in {
     "an annotation, evaluated": "import inspect\n    assert inspect.get_annotations(f, eval_str=True)['x'] is int",
     "an annotation that chooses a function": "import functools\n    @functools.singledispatch\n    def show(x):\n        return 'any'\n    show.register(f)\n    assert show('a') == 'any'",
 }.items():
-    forged(
-        name,
-        ANNOTATED,
-        "def f(x: int) -> 'int | None':\n    return x * x\n",
-        f"from solution import f\n\ndef test_annotation():\n    {test}\n\ndef test_f():\n    assert f(3) == 9 and f(4) == 16\n",
-    )
+    for how, code in {name: ANNOTATED, f"{name}, within another": NESTED}.items():
+        forged(
+            how,
+            code,
+            "def f(x: int) -> 'int | None':\n    return x * x\n",
+            f"from solution import f\n\ndef test_annotation():\n    {test}\n\ndef test_f():\n    assert f(3) == 9 and f(4) == 16\n",
+        )
 
 # --- tests as they are in a file ---
 
