@@ -155,11 +155,12 @@ def test_a_caller_that_leaves_between_two_decisions(
         ScriptedUpstream(lambda request: streamed if stream else [whole]) as upstream,
         running_gateway(upstream.url) as gateway,
     ):
-        left = threading.Event()
+        connected, left = threading.Event(), threading.Event()
         decide = gateway.gate.adecide
 
         async def slow(*args: Any, **how: Any) -> Any:
             decided = await decide(*args, **how)
+            await asyncio.to_thread(connected.wait, PATIENCE)
             caller.leave()
             await asyncio.sleep(0.1)  # in which the gateway notices it
             left.set()
@@ -168,6 +169,7 @@ def test_a_caller_that_leaves_between_two_decisions(
         monkeypatch.setattr(gateway.gate, "adecide", slow)
         body = json.loads(body_of(task=TASK)) | {"n": 3, "stream": stream}
         caller = Caller(gateway.url, json.dumps(body).encode())
+        connected.set()
         assert left.wait(PATIENCE)
         until(lambda: gateway.gate.status().seen == 3 and nothing_reserved(gateway))
         status = gateway.gate.status()
