@@ -126,10 +126,10 @@ class Count:
                 with self._running(function, arguments):
                     return function(*arguments, **keywords)
 
-            # pytest gives a setup as many arguments as its code says.
-            few: dict[int, Any] = {0: lambda: noted(), 1: lambda a: noted(a)}
-            few[2] = lambda a, b: noted(a, b)
             if name.rpartition(".")[2].lower().startswith(("setup", "teardown")):
+                # pytest gives a setup as many arguments as its code says.
+                few: dict[int, Any] = {0: lambda: noted(), 1: lambda a: noted(a)}
+                few[2] = lambda a, b: noted(a, b)
                 given = few.get(function.__code__.co_argcount, noted)
                 return given if given is noted else functools.wraps(function)(given)
 

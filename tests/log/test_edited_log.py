@@ -145,17 +145,22 @@ def test_an_event_of_an_unknown_output_is_named(
             read_table(path)
 
 
+def log_with_number(written: Path, name: str, number: object, folder: Path) -> Path:
+    """The log with this number in each field of the name."""
+    rows = [
+        (kind, id_, re.sub(f'"{name}":[^,]*', f'"{name}":{number}', data))
+        for kind, id_, data in rows_of(written)
+    ]
+    return edited_log(written, rows, folder / f"{name}.db")
+
+
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
 def test_a_number_that_json_or_a_log_lacks(
     number: str, reader: str, written: Path, tmp_path: Path
 ) -> None:
     for name in ("propensity", "cost_estimate", "h1"):
-        rows = [
-            (kind, id_, re.sub(f'"{name}":[^,]*', f'"{name}":{number}', data))
-            for kind, id_, data in rows_of(written)
-        ]
-        path = edited_log(written, rows, tmp_path / f"{name}.db")
+        path = log_with_number(written, name, number, tmp_path)
         with pytest.raises(LogError, match=rf"has no valid data: {number} is no number"):
             READERS[reader](path)
 
@@ -166,11 +171,7 @@ def test_a_whole_number_that_is_too_long(
     number: int, reader: str, written: Path, tmp_path: Path
 ) -> None:
     for name in ("stratum", "n_tokens", "version", "propensity", "cost_estimate", "h1"):
-        rows = [
-            (kind, id_, re.sub(f'"{name}":[^,]*', f'"{name}":{number}', data))
-            for kind, id_, data in rows_of(written)
-        ]
-        path = edited_log(written, rows, tmp_path / f"{name}.db")
+        path = log_with_number(written, name, number, tmp_path)
         with pytest.raises(LogError, match=rf"\.{name}` \(it is {str(number)[:50]}"):
             READERS[reader](path)
 
