@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from gatekeeper.arguments import check_count, check_flag, check_positive
 from gatekeeper.sandbox.control import DISTURBED, undisturbed
-from gatekeeper.sandbox.evaluate import Judged, UnjudgeableError, evaluate
+from gatekeeper.sandbox.evaluate import Judged, evaluate, unjudgeable
 from gatekeeper.sandbox.pool import Pool
 from gatekeeper.sandbox.run_loop import FORGIVEN_SECONDS, TAIL_BYTES, Terms
 from gatekeeper.sandbox.suite import Suite, read_suite
@@ -196,10 +196,7 @@ class Sandbox:
             if cancelled.is_set():
                 break
             try:
-                judged, about = self._try(suite, code, cancelled, again=bool(spared))
-                return _outcome(judged, about, self._timeout)
-            except UnjudgeableError as error:
-                return Outcome(Verdict.INFRA_ERROR, detail=str(error), meta=_UNTRIED)
+                return self._try(suite, code, cancelled, again=bool(spared))
             except _CandidateLostError as error:
                 spared.append(self._undisturbed(error, cancelled))
                 if spared[-2:] == [True, True]:
@@ -211,9 +208,7 @@ class Sandbox:
                 problem = str(error)
         return Outcome(Verdict.INFRA_ERROR, detail=problem, meta=_UNTRIED)
 
-    def _try(
-        self, suite: Suite, code: str, cancelled: threading.Event, *, again: bool
-    ) -> tuple[Judged, dict[str, Any]]:
+    def _try(self, suite: Suite, code: str, cancelled: threading.Event, *, again: bool) -> Outcome:
         """Run the candidate once; `again`: on a fresh worker, while no other candidate runs.
 
         Raises LostError, OSError; _CandidateLostError if the worker is lost while it runs.
@@ -221,6 +216,9 @@ class Sandbox:
         waiting = WAITING_FACTOR * self._timeout
         terms = Terms(self._timeout, waiting, self._cpu_seconds, self._output_bytes, cancelled)
         with self._pool.worker(fresh=again) as worker, self._turn(cancelled, alone=again):
+            suite = suite.where(worker.modules)
+            if why := unjudgeable(suite, worker.modules, in_process=self._in_process):
+                return Outcome(Verdict.INFRA_ERROR, detail=why, meta=_UNTRIED)
             worker.tried = False
             started = time.monotonic()
             try:
@@ -232,7 +230,7 @@ class Sandbox:
                     ) from error
                 raise
             worker.reusable = worker.reusable and not self._tainted(judged)
-            return judged, worker.about
+            return _outcome(judged, worker.about, self._timeout)
 
     def _turn(
         self, cancelled: threading.Event, *, alone: bool

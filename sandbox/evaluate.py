@@ -27,7 +27,7 @@ from gatekeeper.sandbox.suite import Suite
 from gatekeeper.sandbox.worker import LostError, Worker
 from gatekeeper.types import Verdict
 
-__all__ = ["Evaluation", "Judged", "UnjudgeableError", "evaluate"]
+__all__ = ["Evaluation", "Judged", "evaluate", "unjudgeable"]
 
 Evaluation = Literal["literal", "judge", "in_process"]
 
@@ -42,10 +42,6 @@ class Judged:
     finished: Finished
 
 
-class UnjudgeableError(Exception):
-    """The tests allow no reliable verdict here, for any candidate; the text has the reason."""
-
-
 def evaluate(
     worker: Worker, suite: Suite, code: str, terms: Terms, *, in_process: bool = False
 ) -> Judged:
@@ -56,7 +52,8 @@ def evaluate(
     worker
         Its processes run the candidate and the tests.
     suite
-        The tests. They alone decide the path; the candidate has no influence on it.
+        The tests, which are not `unjudgeable`. They alone decide the path; the candidate has no
+        influence on it.
     code
         The candidate's program.
     terms
@@ -66,14 +63,9 @@ def evaluate(
 
     Raises
     ------
-    UnjudgeableError
-        Before anything runs, if the tests allow no reliable verdict here.
     LostError
         Nothing is known about the candidate.
     """
-    suite = replace(suite, reading=suite.reading_where(worker.modules))
-    if why := _unjudgeable(suite, worker.modules, in_process=in_process):
-        raise UnjudgeableError(why)
     if suite.cases:
         return _programs(worker, suite, code, terms)
     if suite.literal:
@@ -83,8 +75,11 @@ def evaluate(
     return _judge(worker, suite, code, terms)
 
 
-def _unjudgeable(suite: Suite, modules: Collection[str], *, in_process: bool) -> str:
-    """Why tests cannot be judged where `modules` can be imported; empty where they can."""
+def unjudgeable(suite: Suite, modules: Collection[str], *, in_process: bool) -> str:
+    """Why tests allow no reliable verdict where only `modules` can be imported; empty if they do.
+
+    That is so for every candidate, and known before anything runs.
+    """
     missing = ", ".join(sorted(suite.reading.needs - set(modules)))
     if missing:
         return f"the tests need {missing}, which the sandbox does not have: see `requirements`"

@@ -7,7 +7,7 @@ import builtins
 import contextlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gatekeeper.errors import BadInputError
@@ -70,16 +70,17 @@ class Suite:
     usual: bool = False
     reading: Reading = field(default_factory=Reading)
 
-    def reading_where(self, modules: Collection[str]) -> Reading:
-        """The reading of the tests, if only these modules can be imported.
+    def where(self, modules: Collection[str]) -> Suite:
+        """The same tests, read for a place where only these modules can be imported.
 
         A module that cannot be imported is the candidate, if nothing else can be.
         """
         missing = self.reading.needs - set(modules)
         if len(missing) != 1 or not self.reading.alone:
-            return self.reading
+            return self
         known = self.reading.modules | missing
-        return read_tests(self.setup, self.tests, entry=self.entry, modules=known)
+        reading = read_tests(self.setup, self.tests, entry=self.entry, modules=known)
+        return replace(self, reading=reading)
 
     def __len__(self) -> int:
         return len(self.cases or self.literal or self.tests)

@@ -298,6 +298,15 @@ def test_a_lost_worker_is_replaced(
             assert work.result().verdict == "passed"
 
 
+def test_tests_that_cannot_be_judged_use_up_no_worker(opened: Open, generation: Make) -> None:
+    """Nothing ran, so the next candidate gets a worker that stands ready."""
+    with opened(workers=1) as sandbox:
+        assert sandbox.verify(generation(HONEST), TASK).verdict == "passed"
+        outcome = sandbox.verify(generation(HONEST), {"tests": ["import gc\nassert f(2) == 4"]})
+        assert (outcome.verdict, outcome.meta["evaluation"]) == ("infra_error", None)
+        assert all(worker.reusable for worker in sandbox._pool._all)
+
+
 def kill_workers(sandbox: Sandbox) -> None:
     """End all supervisors, from outside."""
     for worker in list(sandbox._pool._all):
