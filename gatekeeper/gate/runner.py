@@ -9,7 +9,7 @@ from typing import Protocol
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
-from gatekeeper.io.tasks import Task
+from gatekeeper.io.tasks import Task, check_asked
 from gatekeeper.protocols import Verifier
 from gatekeeper.types import GateResult, Generation, Outcome, Verdict
 from gatekeeper.wording import described
@@ -64,7 +64,7 @@ def run_tasks(
     gate
         Its log decides what is left to do.
     tasks
-        With unique ids; the same tasks in the same order after an interruption.
+        With unique ids, and with prompts; the same tasks in the same order after an interruption.
     generate
         Called with the prompts and ids of a block; returns one Generation for each.
     ahead
@@ -75,9 +75,12 @@ def run_tasks(
 
     Raises
     ------
+    BadInputError
+        For a task without an id or a prompt, and an id that occurs twice; before any is generated.
     Exception
         What `generate` and `VerificationGate.verify_batch` raise.
     """
+    check_asked(tasks)
     pending = {generation.id: generation for generation in gate.pending()}
     parts = ((block, _new(gate, block)) for block in blocks_of(tasks, BLOCK))
     for block, answered in _in_order(parts, generate, ahead):

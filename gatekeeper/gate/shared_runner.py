@@ -15,7 +15,7 @@ from gatekeeper.budget.lease_store import UnavailableError
 from gatekeeper.errors import LogError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.gate.runner import BLOCK, Generate, answers_of, blocks_of
-from gatekeeper.io.tasks import Task
+from gatekeeper.io.tasks import Task, check_asked
 from gatekeeper.wording import counted
 
 if TYPE_CHECKING:
@@ -56,9 +56,12 @@ def run_shared_tasks(
 
     Raises
     ------
+    BadInputError
+        As `run_tasks`.
     LogError
         If this process was taken for dead.
     """
+    check_asked(tasks)
     parts = list(blocks_of(tasks, BLOCK))
     ended: dict[int, list[str]] = {}  # their last decisions may not be in the log yet
     seen = 0

@@ -23,7 +23,7 @@ from gatekeeper.io.jsonl import UniqueIds, field, read_jsonl
 from gatekeeper.io.syntax import parse_python
 from gatekeeper.limits import MAX_ID, is_id
 
-__all__ = ["Convert", "Task", "as_tasks", "check_task", "read_tasks"]
+__all__ = ["Convert", "Task", "as_tasks", "check_asked", "check_task", "read_tasks"]
 
 Task = Mapping[str, Any]
 
@@ -104,19 +104,7 @@ def check_task(data: Task) -> Task:
     BadInputError
         Naming the field that is missing or wrong.
     """
-    if not field(data, "id", str):
-        raise BadInputError("field 'id' is empty")
-    for name in ("id", "prompt"):
-        try:
-            field(data, name, str).encode()
-        except UnicodeEncodeError:
-            raise BadInputError(
-                f"field {name!r} is not valid Unicode text: {data[name]!r:.80}"
-            ) from None
-    if not is_id(data["id"]):
-        raise BadInputError(
-            f"field 'id' is {data['id']!r:.80}: an id may have {MAX_ID} bytes in UTF-8"
-        )
+    _check_texts(data)
     kind = field(data, "kind", str)
     if kind == "code":
         tests = field(data, "tests", list)
@@ -136,3 +124,39 @@ def check_task(data: Task) -> Task:
     else:
         raise BadInputError(f"field 'kind' is {kind!r}: choose 'code' or 'math'")
     return data
+
+
+def check_asked(tasks: Iterable[Task]) -> None:
+    """Check what the main loop reads of tasks, of whatever kind: ids and prompts.
+
+    Raises
+    ------
+    BadInputError
+        For a task without one of them, naming its number, counted from 1; and for an id that
+        occurs twice.
+    """
+    ids = UniqueIds("task")
+    for number, task in enumerate(tasks, 1):
+        try:
+            if not isinstance(task, Mapping):
+                raise BadInputError(f"{task!r:.80}: give a mapping with 'id' and 'prompt'")
+            _check_texts(task)
+            ids.add(task["id"])
+        except BadInputError as e:
+            raise BadInputError(f"task {number}: {e}") from None
+
+
+def _check_texts(task: Task) -> None:
+    if not field(task, "id", str):
+        raise BadInputError("field 'id' is empty")
+    for name in ("id", "prompt"):
+        try:
+            field(task, name, str).encode()
+        except UnicodeEncodeError:
+            raise BadInputError(
+                f"field {name!r} is not valid Unicode text: {task[name]!r:.80}"
+            ) from None
+    if not is_id(task["id"]):
+        raise BadInputError(
+            f"field 'id' is {task['id']!r:.80}: an id may have {MAX_ID} bytes in UTF-8"
+        )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gatekeeper import Budget, VerificationGate
-from gatekeeper.errors import GeneratorUnavailableError
+from gatekeeper.errors import BadInputError, GeneratorUnavailableError
 from gatekeeper.gate.runner import BLOCK, run_tasks
 from gatekeeper.io.tasks import Task
 from gatekeeper.log import MemoryLog
@@ -82,6 +82,28 @@ def test_what_a_generator_raises_comes_in_its_turn() -> None:
         run_tasks(gate, TASKS, model, ahead=3)
     assert len(decisions(log)) == 5 * BLOCK  # of the blocks before it
     assert max(model.asked) <= 5 + 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"id": "b"}, "task 2: field 'prompt' is missing"),
+        ({"prompt": "b"}, "task 2: field 'id' is missing"),
+        ({"id": 2, "prompt": "b"}, "task 2: field 'id' is 2, not of type str"),
+        ({"id": "b", "prompt": ["b"]}, r"task 2: field 'prompt' is \['b'\], not of type str"),
+        ({"id": "a", "prompt": "b"}, "task 2: id 'a' occurs twice"),
+        ("b", "task 2: 'b': give a mapping with 'id' and 'prompt'"),
+    ],
+)
+def test_a_task_that_cannot_be_asked(wrong: Any, message: str) -> None:
+    """It is found before anything is generated; other fields are the verifier's."""
+    model = Model()
+    with (
+        VerificationGate("random", budget=Budget(fraction=0.2)) as gate,
+        pytest.raises(BadInputError, match=f"^{message}"),
+    ):
+        run_tasks(gate, [{"id": "a", "prompt": "a"}, wrong], model)
+    assert not model.asked
 
 
 def test_outputs_are_not_kept_after_their_block() -> None:
