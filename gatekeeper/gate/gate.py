@@ -349,7 +349,8 @@ class VerificationGate(ClientMethods, LoopMethods):
         Raises
         ------
         BadInputError
-            Where the verifier calls it in a thread of the gate's own: it would wait for itself.
+            Where it would wait for itself: the verifier calls it in a thread of the gate's own, or
+            a signal handler that interrupts `verify_batch`.
         """
         if self._life.has_forked():
             return

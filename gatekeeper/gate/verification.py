@@ -14,6 +14,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
+from threading import get_ident
 from typing import Literal, TypeVar, get_args
 
 from gatekeeper.errors import BadInputError, GatekeeperError, VerifierUnavailableError
@@ -69,6 +70,7 @@ class Verification:
         )
         self._loop = OwnLoop()
         self._calls = Calls()
+        self._batching: list[int] = []  # threads that wait for others to verify
 
     def run(self, output: Output, task: object) -> None:
         """Verify in this thread; on the gate's own loop, where the verifier has only `averify`."""
@@ -145,7 +147,11 @@ class Verification:
                 "it, and would wait for itself: await gate.amaybe_verify(...) there"
             )
         with self._calls:
-            return self._batch(pairs)
+            self._batching.append(here := get_ident())
+            try:
+                return self._batch(pairs)
+            finally:
+                self._batching.remove(here)
 
     def _batch(self, pairs: Iterable[tuple[object, object]]) -> list[GateResult]:
         life = self._life
@@ -252,12 +258,17 @@ class Verification:
         ------
         BadInputError
             In a verification on the gate's own loop or one of its threads, which would wait for
-            itself.
+            itself; and in a signal handler that interrupts a batch.
         """
         if self._loop.runs_here() or _POOL.get() is self._own:
             raise BadInputError(
                 f"verifier={self._verifier!r:.80} closes its gate while it verifies: close the "
                 "gate where it was made"
+            )
+        if get_ident() in self._batching:  # its threads may wait for what this one holds
+            raise BadInputError(
+                "a signal handler closes this gate in the middle of verify_batch, and would wait "
+                "for it: raise SystemExit in the handler, and close the gate where it was made"
             )
         self._calls.end()
         self._pool.shutdown()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from gatekeeper import (
+    BadInputError,
     Budget,
     GatekeeperError,
     GateResult,
@@ -20,6 +22,7 @@ from gatekeeper import (
     Verdict,
     VerificationGate,
 )
+from gatekeeper.log import Event, MemoryLog
 from gatekeeper.testing import AsyncScriptedVerifier, ScriptedVerifier, make_generation
 from gatekeeper.types import Generation
 from gatekeeper.wording import described
@@ -194,6 +197,58 @@ def test_the_end_waits_for_a_batch_of_another_thread() -> None:
         go_on.set()
         assert len(batch.result(PATIENCE)) == 8
         end.result(PATIENCE)
+
+
+@contextmanager
+def handling(handler: Callable[[], None]) -> Iterator[None]:
+    """SIGUSR1 calls the handler, and a wait without an end is an error."""
+
+    def late(*_: object) -> None:
+        raise LateError("it waits for ever")
+
+    before = {
+        signal.SIGUSR1: signal.signal(signal.SIGUSR1, lambda *_: handler()),
+        signal.SIGALRM: signal.signal(signal.SIGALRM, late),
+    }
+    signal.alarm(int(PATIENCE))
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+@pytest.mark.parametrize("moment", ["while it decides", "while it waits"])
+def test_a_signal_handler_that_closes_the_gate_in_a_batch(moment: str) -> None:
+    """It would wait for threads that wait for what it interrupts. The gate can be closed after."""
+    main, decided = threading.get_ident(), threading.Event()
+
+    class Judge:
+        def verify(self, output: Generation, task: object) -> Outcome:
+            if moment == "while it waits" and output.id == "3":
+                signal.pthread_kill(main, signal.SIGUSR1)
+            else:
+                decided.wait(PATIENCE)
+            return Outcome(Verdict.PASSED)
+
+    class Log(MemoryLog):
+        def append(self, events: Iterable[Event]) -> None:
+            super().append(events)
+            if any(self.rows("3")) and not decided.is_set():  # the last one, under the gate's lock
+                decided.set()
+                if moment == "while it decides":
+                    signal.raise_signal(signal.SIGUSR1)
+
+    gate = gate_of(Judge(), log=Log(), warmup=4, workers=2)
+    with (
+        handling(gate.close),
+        closed_after(gate),
+        pytest.raises(BadInputError, match=r"signal handler closes.*raise SystemExit"),
+    ):
+        batch_of(gate, *"0123")
+    with pytest.raises(GatekeeperError, match="this gate is closed"):
+        batch_of(gate, "4")
 
 
 @pytest.mark.parametrize("kind", ["synchronous", "asynchronous"])
