@@ -46,6 +46,7 @@ OF_A_PLAIN_CALL = OF_A_READ_CALL | {"accept-encoding"}
 OF_NO_MORE = {"keep-alive", "close"}  # in `Connection`, which may name headers
 OWN_HEADERS = "x-gatekeeper-"  # between caller and gateway; not forwarded
 IS_ELSEWHERE = re.compile("[a-z][a-z0-9+.-]*:|[/\\\\]{2}", re.IGNORECASE)  # a URL with a host
+CONTROL = re.compile(rb"[\0-\x08\n-\x1f\x7f]")  # none may stand in a line of a head, but a tab
 CONNECT = 10.0  # seconds until the upstream has accepted a connection
 KEEP = 4.0  # seconds: some servers (uvicorn, Node.js) close an idle connection after 5
 
@@ -107,7 +108,8 @@ class Upstream:
         Raises
         ------
         RefusalError
-            If there is no answer: 502, or 504 where no connection was accepted in time.
+            If there is no answer: 502, or 504 where no connection was accepted in time; and 502
+            for a head that cannot be sent to the caller.
         """
         if plain:
             headers = _passed(request.headers, OF_A_PLAIN_CALL)
@@ -120,7 +122,7 @@ class Upstream:
         # Without the scheme and the host that a request to a proxy has before its path.
         url = URL(self._root + request.rel_url.raw_path_qs, encoded=True)
         try:
-            return await self._session.request(
+            answer = await self._session.request(
                 request.method, url, headers=headers, data=body, allow_redirects=False
             )
         except aiohttp.ConnectionTimeoutError as error:
@@ -128,6 +130,11 @@ class Upstream:
             raise RefusalError(504, "upstream_timeout", f"{self._what}: {why}") from error
         except (aiohttp.ClientError, OSError) as error:
             raise RefusalError(502, "upstream_unreachable", f"{self._what}: {error}") from error
+        if wrong := _not_sent_on(answer):
+            answer.close()
+            why = f"the head of its answer has {wrong}"
+            raise RefusalError(502, "upstream_invalid", f"{self._what}: {why}")
+        return answer
 
     def check_redirect(self, answer: aiohttp.ClientResponse) -> None:
         """Check that a caller that sends its request again would send it to the gateway.
@@ -150,6 +157,17 @@ class Upstream:
     @property
     def _what(self) -> str:
         return f"no answer from the upstream {self._settings.upstream}"
+
+
+def _not_sent_on(answer: aiohttp.ClientResponse) -> str:
+    """What of a head no server can send on; "" for most answers."""
+    if answer.status < 100:
+        return f"the status {answer.status}"
+    reason = (answer.reason or "").encode("utf-8", "surrogateescape")
+    for name, value in ((b"reason", reason), *answer.raw_headers):
+        if CONTROL.search(value):
+            return f"a control character in {name.decode('latin-1')!r:.80}"
+    return ""
 
 
 def _passed(headers: CIMultiDictProxy[str], stops: Set[str]) -> CIMultiDict[str]:

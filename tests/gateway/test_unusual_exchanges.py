@@ -69,6 +69,32 @@ def test_a_redirect_past_the_gateway(status: str) -> None:
             assert f"redirects to {location}: " in error["message"]
 
 
+@pytest.mark.parametrize("path", [CHAT, "/v1/embeddings"])
+def test_a_head_that_no_server_may_send_on(path: str) -> None:
+    """It is the upstream's error, and says what is wrong. The next call is answered."""
+    good = reply(json.dumps(WHOLE).encode(), headers=["x-odd: a\tb"])
+    answers = {
+        "the status 99": [good.replace(b"200 OK", b"099 OK")],
+        "a control character in 'x-odd'": [
+            good.replace(b"a\tb", b"a%cb" % number) for number in b"\1\b\x0b\x1f\x7f"
+        ],
+        "a control character in 'reason'": [good.replace(b"200 OK", b"200 O\1K")],
+    }
+    sent = [good]
+    with (
+        ScriptedUpstream(lambda request: [sent[0]]) as upstream,
+        running_gateway(upstream.url) as gateway,
+    ):
+        for why, wrong in answers.items():
+            for sent[0] in wrong:
+                status, _, _, body = send(gateway.url, path, json.dumps(ASKED).encode())
+                error = json.loads(body)["error"]
+                assert (status, error["code"]) == (502, "upstream_invalid")
+                assert error["message"].endswith(f"the head of its answer has {why}")
+            sent[0] = good
+            assert send(gateway.url, path, json.dumps(ASKED).encode())[0] == 200
+
+
 def test_a_response_in_the_background() -> None:
     """Its answer has no output, and the output that a later request gets is not read: nothing is
     requested that would be in it. As a stream it has the output."""
