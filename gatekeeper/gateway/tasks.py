@@ -17,6 +17,9 @@ __all__ = ["TaskStore", "Tasks"]
 SEPARATOR = "~"  # between the id of a task and the rest of the id of an output
 ROOM = 256 << 20  # bytes for tasks of callers
 OVERHEAD = 1 << 10  # bytes of a task beside those of its JSON
+# Characters of Python code in a task that a caller sends. A megabyte may take six seconds to parse,
+# in which no other call is served, in whatever thread: the parser holds the interpreter's lock.
+CODE = 1 << 18
 
 
 class TaskStore(Protocol):
@@ -166,10 +169,16 @@ class Tasks:
         Raises
         ------
         BadInputError
-            For anything else, and for a kind without a verifier.
+            For anything else, for a kind without a verifier, and for more than `CODE` characters
+            of code.
         """
         if not isinstance(data, Mapping):
             raise BadInputError("a task is an object with 'kind', and 'tests' or 'gold'")
+        if (length := _length_of_code(data)) > CODE:
+            raise BadInputError(
+                f"the task has {length} characters of code, and {CODE} are the limit here: put it "
+                "into the gateway's task file"
+            )
         task = check_task({"prompt": "", **data, "id": id_})
         if task["kind"] not in self._kinds:
             found = ", ".join(map(repr, self._kinds)) or "none"
@@ -199,3 +208,10 @@ class Tasks:
 def _size(text: bytes | None) -> int:
     """Bytes, roughly."""
     return 0 if text is None else OVERHEAD + len(text)
+
+
+def _length_of_code(task: Mapping[str, Any]) -> int:
+    """The length of what the sandbox parses, in characters."""
+    tests = task.get("tests")
+    texts = [task.get("test_setup_code"), *(tests if isinstance(tests, list) else ())]
+    return sum(len(text) for text in texts if isinstance(text, str))

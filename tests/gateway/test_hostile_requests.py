@@ -13,12 +13,13 @@ import pytest
 from running_gateway import GoldChecker, running_gateway
 from scripted_upstream import Request, ScriptedUpstream, completion, reply
 
-from gatekeeper import Budget, VerificationGate
+from gatekeeper import BadInputError, Budget, VerificationGate
 from gatekeeper.gateway.codings import MOST, PARTS, SLICE, CodingError, Decoder, decoded
 from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.route import Route
 from gatekeeper.gateway.routes import Routes
 from gatekeeper.gateway.settings import GatewaySettings
+from gatekeeper.gateway.tasks import CODE, Tasks
 
 CHAT = "/v1/chat/completions"
 BODY = json.dumps({"model": "m", "messages": []}).encode()
@@ -168,3 +169,24 @@ def test_routes_remember_only_short_names() -> None:
 
     with VerificationGate("random", budget=Budget(fraction=0.5), verifier=GoldChecker()) as gate:
         assert asyncio.run(used()) < 8 << 20
+
+
+def test_code_that_takes_long_to_parse() -> None:
+    """Every other call would wait: it is refused, in a body as well, however it is divided."""
+    half = "f()\n" * (CODE // 8)
+    for tests, more in ((["assert f()"], f"{half}{half}"), ([half, f"{half}#"], "")):
+        task = {"kind": "code", "tests": tests, "test_setup_code": more}
+        body = json.dumps({"model": "m", "messages": [], "gatekeeper": {"task": task}}).encode()
+        with (
+            ScriptedUpstream(lambda request: [reply(BODY)]) as upstream,
+            running_gateway(upstream.url, kinds=["code"]) as gateway,
+        ):
+            path = "/gatekeeper/tasks/a"
+            found = asked(gateway.url, "PUT", path, json.dumps(task).encode())
+            assert found == (400, "invalid_task")
+            assert asked(gateway.url, "POST", CHAT, body) == (400, "gatekeeper_settings")
+            assert upstream.requests == []
+    tasks = Tasks(kinds=["code"])
+    with pytest.raises(BadInputError, match=f"has {CODE + 1} characters of code, and {CODE} are"):
+        tasks.checked("a", task)
+    assert tasks.checked("a", task | {"tests": [half, half]})["tests"] == [half, half]
