@@ -35,7 +35,7 @@ from gatekeeper.limits import MAX_LINE
 __all__ = ["MAX_BODY", "Gateway"]
 
 MAX_BODY = MAX_LINE  # bytes of a request for outputs, which is read; others have no limit
-STALLED = 10.0  # seconds in which a caller takes nothing, at the end of the gateway
+STALLED = 10.0  # seconds in which a caller takes nothing, or its request does not arrive: the end
 LOG = logging.getLogger("gatekeeper")
 KEY_HEADER = "x-gatekeeper-key"
 DOTS = re.compile(r"[/\\]\.\.?(?:[/\\]|$)")  # as a part of a path; some servers read \ as /
@@ -120,7 +120,9 @@ class Gateway:
         await self._routes.drain(self._settings.grace)
 
     async def _delivered(self) -> None:
-        """Wait for answers in progress, but not for callers that take nothing of theirs."""
+        """Wait for answers in progress, but not for callers that take nothing of theirs, nor for
+        those that are still sending their requests.
+        """
         before: dict[int, int | None] = {}
         while self._under_way:
             with suppress(TimeoutError):

@@ -19,9 +19,12 @@ from aiohttp.http import SERVER_SOFTWARE, StreamWriter
 
 from gatekeeper.gateway.refusal import RefusalError
 
-__all__ = ["MAX_HEADER", "OWN_PATH", "CallersRunner", "Handler", "drop", "taken"]
+__all__ = ["KEEP", "MAX_HEADER", "OWN_PATH", "CallersRunner", "Handler", "drop", "taken"]
 
 MAX_HEADER = 1 << 16  # bytes of a header or of a path, as most servers allow
+# Seconds in which the head of a request has to come, also of the next one. Clients keep an idle
+# connection for less (Go's for 90): a request on its way would be lost when it is closed.
+KEEP = 120.0
 OWN_PATH = "/gatekeeper"  # where the gateway's own paths begin
 LOG = logging.getLogger("gatekeeper")
 
@@ -123,7 +126,11 @@ def _last(response: web.Response) -> web.Response:
 
 
 def taken(request: web.Request) -> int | None:
-    """Bytes of the answer that have left this process, None while none are waiting to leave."""
+    """Bytes of the answer that have left this process, 0 while the request has not arrived, and
+    None while no bytes are waiting to leave.
+    """
+    if not request.content.is_eof():
+        return 0
     transport, writer = request.transport, request.writer
     if transport is None or not isinstance(writer, StreamWriter):
         return None

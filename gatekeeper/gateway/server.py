@@ -10,7 +10,7 @@ from socket import socket
 from aiohttp import web
 
 from gatekeeper.gateway.application import Gateway
-from gatekeeper.gateway.callers import MAX_HEADER, CallersRunner
+from gatekeeper.gateway.callers import KEEP, MAX_HEADER, CallersRunner
 from gatekeeper.gateway.termination import Termination
 from gatekeeper.listening import BACKLOG, url_of
 
@@ -67,6 +67,7 @@ def runner_of(gateway: Gateway) -> web.AppRunner:
     return CallersRunner(
         gateway.application(),
         forward=gateway.forward,
+        keepalive_timeout=KEEP,
         max_line_size=MAX_HEADER,
         max_field_size=MAX_HEADER,
         access_log=None,

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -184,6 +184,32 @@ def test_a_caller_that_takes_nothing_holds_no_end(
             caller.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n")
             caller.sendall(b"content-length: 15\r\n\r\n" + b'{"messages":[]}')
             caller.recv(1)
+        caller.close()
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/files"])
+def test_a_caller_that_sends_slowly_holds_no_end(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no answer to deliver to it."""
+    monkeypatch.setattr(application, "STALLED", 0.3)
+    ended = threading.Event()
+    with ScriptedUpstream(lambda request: [reply(b"{}")]) as upstream:
+        with running_gateway(upstream.url) as gateway:
+            caller = socket.create_connection(("127.0.0.1", urlsplit(gateway.url).port or 0))
+            head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n"
+            caller.sendall(head.encode())
+
+            def send() -> None:
+                with suppress(OSError):
+                    while not ended.wait(0.05):
+                        caller.sendall(b" ")
+
+            thread = threading.Thread(target=send)
+            thread.start()
+            ended.wait(0.3)  # for the request to be under way
+        ended.set()
+        thread.join()
         caller.close()
 
 
