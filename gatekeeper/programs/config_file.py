@@ -11,13 +11,15 @@ from __future__ import annotations
 import argparse
 import re
 import tomllib
+from bisect import bisect_left
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.limits import MAX_LINE
 from gatekeeper.programs.log_argument import log_file
 from gatekeeper.programs.values import base_url, input_file, named_file
 from gatekeeper.wording import nearest
@@ -27,6 +29,8 @@ __all__ = ["CONFIG", "Config", "RouteTable", "add_config_option", "read_config"]
 CONFIG = "--config"
 ROUTE, MODELS = "route", "models"
 NAME = re.compile("[A-Za-z0-9_-]{1,50}")
+LONGEST = 1 << 20  # bytes of a file
+LARGEST = 1 << 63  # TOML's whole numbers have 64 bits, of which one is the sign
 
 AddOptions = Callable[[argparse.ArgumentParser], None]
 
@@ -109,14 +113,7 @@ def read_config(parser: argparse.ArgumentParser, args: Sequence[str]) -> Config:
 
 
 def _read(parser: argparse.ArgumentParser, path: Path, args: Sequence[str]) -> Config:
-    try:
-        with path.open("rb") as file:  # a device may have no end
-            text = file.read(MAX_LINE).decode()
-        found = tomllib.loads(text)
-    except OSError as e:
-        raise BadInputError(f"{CONFIG} {path} cannot be read: {e.strerror}") from e
-    except ValueError as e:  # of TOML or UTF-8; TOML's names the line
-        raise BadInputError(f"{CONFIG} {path} is not TOML: {e}") from None
+    text, found = _loaded(path)
     known = _keys(parser)
     also: dict[str, argparse.Action] = {}
     option: Any = parser._option_string_actions[CONFIG]
@@ -138,13 +135,13 @@ def _read(parser: argparse.ArgumentParser, path: Path, args: Sequence[str]) -> C
             elif key in known:
                 action.nargs, action.required, action.default = "?", False, value
         except BadInputError as e:
-            raise BadInputError(f"{path}, line {line_of(text, key)}: {key}: {e}") from None
+            raise BadInputError(f"{path}, line {line_of(text, key)}: {key:.80}: {e}") from None
     reader = _RouteReader(parser, also | known, option.of_route)
     try:
         routes = reader.read(found.get(ROUTE, {}))
     except _AtKeyError as e:
         at = ".".join(e.keys)
-        raise BadInputError(f"{path}, line {line_of(text, *e.keys)}: {at}: {e}") from None
+        raise BadInputError(f"{path}, line {line_of(text, *e.keys)}: {at:.200}: {e}") from None
     top = dict.fromkeys(_names(arguments), f"at the top of {path}")
     line = dict.fromkeys(_names(args), "on the command line")
     for i, route in enumerate(routes):
@@ -152,6 +149,37 @@ def _read(parser: argparse.ArgumentParser, path: Path, args: Sequence[str]) -> C
         others = {name: where for name, where in top.items() if name not in own}
         routes[i] = replace(route, elsewhere=others | line)
     return Config(arguments, routes)
+
+
+def _loaded(path: Path) -> tuple[str, dict[str, Any]]:
+    """A file's text and its content. Raises BadInputError for what is not TOML."""
+    try:
+        with path.open("rb") as file:  # a device may have no end
+            data = file.read(LONGEST + 1)
+        if len(data) > LONGEST:
+            raise ValueError(f"it has more than {LONGEST >> 20} MiB")
+        text = data.removeprefix(BOM_UTF8).decode()
+        found = tomllib.loads(text)
+        _check_numbers(found)
+    except OSError as e:
+        raise BadInputError(f"{CONFIG} {path} cannot be read: {e.strerror}") from e
+    except RecursionError:
+        raise BadInputError(
+            f"{CONFIG} {path} is not TOML: its values are nested too deeply"
+        ) from None
+    except ValueError as e:  # of TOML or UTF-8; TOML's names the line
+        raise BadInputError(f"{CONFIG} {path} is not TOML: {e}") from None
+    return text, found
+
+
+def _check_numbers(value: Any) -> None:
+    """Raise ValueError for a whole number that TOML does not have; Python may not show it."""
+    if isinstance(value, int) and not -LARGEST <= value < LARGEST:
+        raise ValueError(f"a whole number of {value.bit_length()} bits, and 63 are the limit")
+    if isinstance(value, dict):
+        value = list(value.values())
+    for each in value if isinstance(value, list) else ():
+        _check_numbers(each)
 
 
 def _names(arguments: Sequence[str]) -> list[str]:
@@ -253,16 +281,15 @@ def line_of(text: str, *keys: str) -> int:
     the end of its value parse with it.
     """
     lines = text.splitlines(keepends=True)
-    before = 0
-    for count in range(1, len(lines) + 1):
-        try:
-            found = tomllib.loads("".join(lines[:count]))
-        except ValueError:  # in the middle of a value of several lines
-            continue
-        if _has(found, keys):
-            break
-        before = count
-    return before + 1
+
+    def is_in(count: int) -> bool:
+        """Whether the first lines have the key, with what ends the value that they begin."""
+        for end in range(count, len(lines)):
+            with suppress(ValueError):  # in the middle of a value of several lines
+                return _has(tomllib.loads("".join(lines[:end])), keys)
+        return True
+
+    return bisect_left(range(len(lines)), True, key=is_in)
 
 
 def _has(found: Any, keys: Sequence[str]) -> bool:
