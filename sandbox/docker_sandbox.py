@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import closing
 
+from gatekeeper.arguments import check_choice
 from gatekeeper.errors import SandboxUnavailableError
 from gatekeeper.sandbox import image as images
 from gatekeeper.sandbox.base import Sandbox
@@ -16,6 +18,7 @@ from gatekeeper.sandbox.worker import LostError
 __all__ = ["DockerSandbox"]
 
 ANSWER_SECONDS = 10.0  # for a simple request to the engine
+IS_SHIM = re.compile(r"[./]")  # a name or a path, which containerd finds; no engine lists it
 
 
 class DockerSandbox(Sandbox):
@@ -32,8 +35,8 @@ class DockerSandbox(Sandbox):
     requirements
         Packages to add to it, as pip takes them: "numpy>=2".
     runtime
-        An OCI runtime of the engine, such as "runsc"; None: runsc where the engine has it, else
-        the engine's own.
+        An OCI runtime of the engine, such as "runsc", or a shim of containerd, such as
+        "io.containerd.kata.v2"; None: runsc where the engine has it, else the engine's own.
     timeout
         Wall-clock seconds of a candidate's own time: waiting for a processor does not count, up to
         four times this.
@@ -59,7 +62,8 @@ class DockerSandbox(Sandbox):
     SandboxUnavailableError
         There is no engine or no image.
     BadInputError
-        A limit is not a number above 0, a requirement is invalid, or the image has no name.
+        A limit is not a number above 0, a requirement is invalid, the image has no name, or the
+        engine does not have the runtime.
     """
 
     def __init__(
@@ -95,6 +99,11 @@ class DockerSandbox(Sandbox):
                 engine = client.info()
             except (LostError, OSError) as error:  # the engine has ended meanwhile
                 raise SandboxUnavailableError(str(error)) from error
+        runtimes = engine.get("Runtimes") or {}
+        if runtime is None:
+            runtime = "runsc" if "runsc" in runtimes else None
+        elif not (isinstance(runtime, str) and IS_SHIM.search(runtime)):
+            check_choice("runtime", runtime, runtimes)
         with closing(connect()) as client:  # without a short timeout: a build takes long
             self.image = images.find(client, image, requirements)
         limits = containers.ContainerLimits(
@@ -103,7 +112,6 @@ class DockerSandbox(Sandbox):
             disk_mb=disk_mb,
             cpu_seconds=self._cpu_seconds,
         )
-        runtime = runtime or ("runsc" if "runsc" in engine.get("Runtimes", {}) else None)
         same_root = containers.has_same_root(engine)
         start = containers.Starter(self.image, limits, runtime, same_root=same_root)
         self._open(start, spare=True)

@@ -13,12 +13,13 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("docker")
 
-from gatekeeper.errors import SandboxUnavailableError
+from gatekeeper.errors import BadInputError, SandboxUnavailableError
 from gatekeeper.sandbox import DockerSandbox, containers, docker_sandbox
 from gatekeeper.sandbox.engine import connect
 from gatekeeper.sandbox.worker import LostError
@@ -193,6 +194,15 @@ def test_a_pull_that_fails_half_way(serve: Serve) -> None:
     serve(socket.AF_UNIX, [VERSION, reply([]), reply({}), VERSION, MISSING, stream])
     text = refusal(lambda: DockerSandbox(image="some:image", workers=1))
     assert text.endswith("cannot be pulled: the disk is full (no space left on device)")
+
+
+@pytest.mark.parametrize("runtime", ["nope", "", 5])
+def test_a_runtime_that_the_engine_does_not_have(runtime: Any, serve: Serve) -> None:
+    """The first candidate would find it, and have no verdict."""
+    info = {"Runtimes": {"runc": {}, "runsc": {}}}
+    serve(socket.AF_UNIX, [VERSION, reply([]), reply(info)])
+    with pytest.raises(BadInputError, match=f"^runtime={runtime!r}: choose one of runc, runsc"):
+        DockerSandbox(runtime=runtime, workers=1)
 
 
 def test_no_permission_says_what_to_do(
