@@ -522,11 +522,12 @@ def test_what_a_candidate_leaves_costs_its_container(
     with DockerSandbox(timeout=8, workers=1) as sandbox:
         seen: set[str] = set()
         for number in range(3):
-            code = f"import os\ndef f(x): return [x * x, os.path.exists('/tmp/left')]\n{LEAVES}"
+            code = f"import os\ndef f(x): return [x * x, os.path.exists('left')]\n{LEAVES}"
             code = code.replace(HONEST, "")
             empty = {"tests": ["assert f(2) == [4, True]"]}
             assert sandbox.verify(generation(code), empty).verdict == "passed"
-            look = "import os\ndef f(x): return os.listdir('/tmp') + os.listdir('/dev/shm')"
+            walk = "for at in ('/tmp', '/dev/shm') for _, _, files in os.walk(at) for name in files"
+            look = f"import os\ndef f(x): return [name {walk}]"
             clean = {"tests": ["assert f(2) == []"]}
             assert sandbox.verify(generation(look), clean).verdict == "passed"
             running = Running(
@@ -593,8 +594,8 @@ def test_sandboxes_do_not_disturb_each_other(
     relay: Relay, engine: Engine, generation: Make
 ) -> None:
     """Each one that starts looks for containers of the dead while others come and go."""
-    with DockerSandbox(timeout=20, workers=1) as sandbox:
-        running = Running(sandbox, generation(busy("gk-two", 10)), "gk-two")
+    with DockerSandbox(timeout=40, workers=1) as sandbox:
+        running = Running(sandbox, generation(busy("gk-two", 20)), "gk-two")
 
         def other(number: int) -> None:
             with DockerSandbox(timeout=20, workers=1) as another:
