@@ -13,7 +13,7 @@ from fractions import Fraction
 from gatekeeper.maths import exact
 from gatekeeper.maths.phrases import Replacement
 from gatekeeper.maths.structure import Kind, Node, split
-from gatekeeper.maths.vocabulary import NEGATIONS
+from gatekeeper.maths.vocabulary import COUNTS, NEGATIONS
 
 __all__ = [
     "RELATION",
@@ -46,6 +46,11 @@ _OTHERS: tuple[tuple[str, str, Replacement], ...] = (
     ("of", rf"\A(\d+){_OUT_OF}(\d+)\Z", r"\\frac{\1}{\2}"),
     ("of", rf"\A(\d+){_OUT_OF}\d+\Z", r"\1"),
     ("in", r"\A(\d+)(?:\\text\{in\}|in)(\d+)\Z", r"\\frac{\1}{\2}"),
+    (  # 3 packs of 12, three packs of 12
+        "of",
+        rf"\A(?:(\d+)\\text\{{|\\text\{{({'|'.join(COUNTS)}) )[a-z ]+(?: of\}}|\}}of)(?=\d)",
+        lambda m: rf"{m[1] or COUNTS.index(m[2])}\cdot ",
+    ),
     # 1.234,56
     (",", r"\A(\d{1,3}(?:\.\d{3})+),(\d+)\Z", lambda m: f"{m[1].replace('.', '')}.{m[2]}"),
     ("j", r"(?<![A-Za-z\\])j(?![A-Za-z])", "i"),  # of a complex number

@@ -28,6 +28,7 @@ from gatekeeper.maths.words import (
 __all__ = ["EQUALS", "ScalarComparer", "Symbolic"]
 
 MAX_RATIO = 8  # parts of a ratio
+MAX_BASE = 36  # of a numeral, with ten digits and the letters
 
 _RULES = ("string", "text", "choice", "base", "structure", "exact", "symbolic")
 _BASE = re.compile(  # FF_{16} has a base, but not A_{1}
@@ -209,7 +210,7 @@ class ScalarComparer:
 
     def _shows(self, exactly: str, nearly: str) -> bool | None:
         """Whether one number shows the first digits of the other."""
-        x, y = exact.value(exactly), exact.value(nearly)
+        x, y = _number(exactly), _number(nearly)
         if y is None and x is not None:
             return self._shows(nearly, exactly)
         if x is None or y is None:
@@ -217,10 +218,24 @@ class ScalarComparer:
         return x == y or abs(x - y) < (exact.last_place(nearly) or exact.last_place(exactly) or 0)
 
 
+def _numeral(text: str) -> re.Match[str] | None:
+    """The digits and the base of 43_5 or FF_{16}; None for another text."""
+    return _BASE.fullmatch(_TEXT.sub(lambda m: m[1].upper(), text))
+
+
+def _number(text: str) -> Fraction | None:
+    """The value of a number, in whatever base; None for another text."""
+    numeral = _numeral(text)
+    if numeral is None:
+        return exact.value(text)
+    digits, base = numeral[1], int(numeral[2][:3])
+    if not 2 <= base <= MAX_BASE or any(int(digit, MAX_BASE) >= base for digit in digits):
+        return None
+    return Fraction(int(digits, base))
+
+
 def _same_base(gold: str, answer: str) -> bool | None:
-    wanted, given = (
-        _BASE.fullmatch(_TEXT.sub(lambda m: m[1].upper(), text)) for text in (gold, answer)
-    )
+    wanted, given = _numeral(gold), _numeral(answer)
     if wanted is None and given is None:
         return None
     if wanted is None and given and given[2] == "10":
