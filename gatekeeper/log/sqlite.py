@@ -146,7 +146,8 @@ class SQLiteLog:
             raise LogError(f"{str(self.path)!r} is another program's database: choose a new file")
         if read_only and not tables:
             raise LogError(
-                f"log {str(self.path)!r} is empty: give the log of a gate that has begun"
+                f"log {str(self.path)!r} is empty: give the log of a gate that has begun; if it is "
+                f"a copy, copy {self.path.name}-wal as well, which has the last events"
             )
         done = (
             {row[0] for row in self._db.execute("SELECT name FROM migrations")} if tables else set()

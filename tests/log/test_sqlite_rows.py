@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import subprocess
 from itertools import islice
 from pathlib import Path
 
@@ -48,3 +49,28 @@ def test_events_before_a_damaged_row_are_read(data: str, tmp_path: Path) -> None
         assert list(islice(read, 50)) == events[:50]
         with pytest.raises(LogError, match="cannot be read"):
             next(read)
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 1.0])
+def test_a_copy_with_a_part_of_its_write_ahead_log(kept: float, tmp_path: Path) -> None:
+    """It has the events up to some transaction, as SQLite promises, and no sign of the others."""
+    path, copy = tmp_path / "run.db", tmp_path / "copy.db"
+    events = [Learned(str(i)) for i in range(60)]
+    with SQLiteLog(path) as log:
+        for event in events:
+            log.append([event])
+        # Not by this process: closing the file would drop the locks of the log.
+        subprocess.run(["cp", path, copy], check=True)
+        written = Path(f"{path}-wal").read_bytes()
+    assert len(written) > 60 * 4096
+    Path(f"{copy}-wal").write_bytes(written[: int(kept * len(written))])
+    if not kept:
+        with pytest.raises(LogError, match=r"is empty: .* a copy, copy copy\.db-wal as well"):
+            SQLiteLog(copy, read_only=True)
+        return
+    with SQLiteLog(copy) as log:
+        found = list(log.events())
+        assert found == events[: len(found)]
+        assert (len(found) == len(events)) == (kept == 1.0)
+        log.append([Learned("later")])
+        assert list(log.events()) == [*found, Learned("later")]
