@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +14,8 @@ from aiohttp import web
 from aiohttp.http import SERVER_SOFTWARE
 from running_gateway import running_gateway
 from scripted_upstream import ScriptedUpstream, reply
+
+from gatekeeper.gateway import server
 
 PATHS = ["/v1/chat/completions", "/v1/other", "/gatekeeper/healthz", "/gatekeeper/unknown"]
 
@@ -116,3 +119,15 @@ def test_a_request_with_too_many_headers() -> None:
         assert answer.status == 400
         assert b"or too many headers (aiohttp reads 128)" in answer.read()
         connection.close()
+
+
+def test_a_head_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its connection is closed, as one that is idle; aiohttp would keep both for an hour."""
+    monkeypatch.setattr(server, "KEEP", 0.3)
+    with running_gateway("http://127.0.0.1:9/v1") as gateway:
+        for sent in (b"", b"GET /v1/models HTTP/1.1\r\nx-long: "):
+            at = urlsplit(gateway.url)
+            with socket.create_connection((at.hostname, at.port), timeout=60) as caller:
+                caller.sendall(sent)
+                with suppress(ConnectionError):
+                    assert caller.recv(1) == b""
