@@ -63,6 +63,7 @@ _MODULES = (
     "frameworks",
     "collect",
     "unseen",
+    "texts",
     "judge",
     "usual",
     "child",

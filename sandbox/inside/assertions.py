@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.nodes import children, walk
@@ -15,6 +15,7 @@ __all__ = [
     "asserts_itself",
     "called",
     "decides",
+    "lines",
     "proves",
     "swallows",
     "up_to_last",
@@ -23,6 +24,7 @@ __all__ = [
 TRIES: tuple[Any, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 LEAVING = (ast.Return, ast.Break, ast.Continue)
 _FAILING = {"assertTrue": False, "assertFalse": True}  # with such a constant they fail
+_ASSERTING = (ast.Assert, ast.Raise, ast.Call)  # nodes that may assert, themselves or by a helper
 _INNER = (ast.stmt, ast.excepthandler, ast.match_case, ast.Lambda)  # nodes that are counted alone
 
 
@@ -37,6 +39,20 @@ def asserts(node: ast.AST) -> bool:
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     return name.startswith("assert") or name in ("fail", "failUnless", "raises", "warns")
+
+
+def lines(nodes: Sequence[ast.AST], helpers: Collection[str]) -> Iterator[int]:
+    """Lines that assert, and those of a `with` before one: errors there must not be swallowed."""
+
+    def tests(node: ast.AST) -> bool:
+        return asserts(node) or called(node) in helpers
+
+    for node in nodes:
+        if isinstance(node, _ASSERTING) and tests(node):
+            yield from range(node.lineno, node.end_lineno + 1)  # type: ignore[operator]
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            inside = [part.lineno for part in walk(node) if tests(part)]  # type: ignore[attr-defined]
+            yield from range(node.lineno, max(inside, default=0))
 
 
 def swallows(node: ast.AST) -> bool:

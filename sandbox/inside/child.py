@@ -48,6 +48,7 @@ from gatekeeper.sandbox.inside.codec import encode
 from gatekeeper.sandbox.inside.judge import describe, judge
 from gatekeeper.sandbox.inside.nodes import walk
 from gatekeeper.sandbox.inside.remote import JudgePeer
+from gatekeeper.sandbox.inside.texts import Texts
 from gatekeeper.sandbox.inside.usual import RECURSION, usual_names
 from gatekeeper.sandbox.inside.wire import MAX_BYTES, TooLargeError, frame
 
@@ -69,8 +70,13 @@ def work(connection: socket.socket) -> None:
     match kind:
         case "judge":
             reading, setup, *tests = texts
-            stream = socket.socket(fileno=descriptor)
-            judge(stream, send, reading=reading, setup=setup, tests=tests)
+            stream, rule = socket.socket(fileno=descriptor), Texts()
+            sys.addaudithook(rule.hook)  # which nothing can take away
+
+            def answer(kind: bytes, text: str) -> None:
+                send(*rule.answer(kind, text))
+
+            judge(stream, answer, texts=rule, reading=reading, setup=setup, tests=tests)
         case "serve":
             serve(socket.socket(fileno=descriptor), *texts)
         case "script":

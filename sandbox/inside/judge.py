@@ -32,6 +32,7 @@ from gatekeeper.sandbox.inside.kinds import RemoteClass, is_stand_in, kind_of
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, in_classes, walk
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.surroundings import Observer
+from gatekeeper.sandbox.inside.texts import Texts
 from gatekeeper.sandbox.inside.unseen import THREADS, Unseen
 
 __all__ = ["describe", "judge"]
@@ -209,6 +210,7 @@ def judge(
     connection: socket.socket,
     send: Callable[[bytes, str], None],
     *,
+    texts: Texts,
     reading: str,
     setup: str,
     tests: Sequence[str],
@@ -221,6 +223,8 @@ def judge(
         The stream to the candidate's process.
     send
         Sends an answer to the host: its kind and a text.
+    texts
+        Is given the programs of the tests before they run.
     reading
         The host's reading of the tests, as JSON: `Reading.for_judge` of sandbox/reading.py; and
         "beside", if the candidate's code mentions threads.
@@ -232,6 +236,7 @@ def judge(
     guard = Guard(facts["module_name"])
     guard.programs = (setup, *tests)
     text = "\n".join(guard.programs)
+    texts.module = facts["module_name"]
     peer = JudgePeer(connection, guard=guard, observer=Observer(text, facts["modules"]))
     count = counting.Count(peer.asserting.frames)
 
@@ -257,7 +262,9 @@ def judge(
         ahead: list[_Program] = []
 
         def prepared(source: str, file: str) -> _Program:
-            return ahead.pop(0) if ahead else _Program(source, file, guard, theirs)
+            program = ahead.pop(0) if ahead else _Program(source, file, guard, theirs)
+            texts.add(program.code, program.nodes)
+            return program
 
         # Meanwhile the candidate's code runs: on two processors it saves a tenth of a task's time.
         with contextlib.suppress(Exception):  # the same exception is raised again below
@@ -356,9 +363,6 @@ def _line(error: BaseException, sources: Mapping[str, str]) -> str:
     return found
 
 
-_ASSERTIONS = (ast.Assert, ast.Raise, ast.Call)  # nodes that may assert, themselves or by a helper
-
-
 class _Program:
     """A program of the tests, ready to be run.
 
@@ -368,6 +372,8 @@ class _Program:
         The program to run: counted and batched.
     nodes
         The nodes of the program as it is written.
+    code
+        What runs.
     """
 
     def __init__(self, source: str, file: str, guard: Guard, theirs: frozenset[str]) -> None:
@@ -379,29 +385,15 @@ class _Program:
             if isinstance(node, FUNCTIONS) and any(map(assertions.asserts, walk(node))):
                 guard.helpers.add(node.name)
         self._in_classes = frozenset(in_classes(self.nodes))
-        self._asserting = frozenset(_asserting(self.nodes, guard.helpers))
+        self._asserting = frozenset(assertions.lines(self.nodes, guard.helpers))
         counting.counted(self.nodes, theirs, guard.helpers)
         batching.batched(self.nodes)
         try:
-            self._code = compile(self.tree, file, "exec", dont_inherit=True)
+            self.code = compile(self.tree, file, "exec", dont_inherit=True)
         except SyntaxError as error:  # a `return` outside a function, which the parser accepts
             raise _NotHereError(f"the tests cannot be run: {describe(error)}") from None
 
     def run(self, names: _Names, guard: Guard) -> None:
         guard.asserting = self._asserting
         with names.bound(self._in_classes):
-            exec(self._code, names)
-
-
-def _asserting(nodes: Sequence[ast.AST], helpers: Collection[str]) -> Iterator[int]:
-    """Lines that assert, and those of a `with` before one: errors there must not be swallowed."""
-
-    def asserts(node: ast.AST) -> bool:
-        return assertions.asserts(node) or assertions.called(node) in helpers
-
-    for node in nodes:
-        if isinstance(node, _ASSERTIONS) and asserts(node):
-            yield from range(node.lineno, node.end_lineno + 1)  # type: ignore[operator]
-        elif isinstance(node, ast.With | ast.AsyncWith):
-            inside = [part.lineno for part in walk(node) if asserts(part)]  # type: ignore[attr-defined]
-            yield from range(node.lineno, max(inside, default=0))
+            exec(self.code, names)

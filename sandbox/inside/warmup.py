@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from gatekeeper.sandbox.inside.child import serve
 from gatekeeper.sandbox.inside.judge import judge
+from gatekeeper.sandbox.inside.texts import Texts
 
 __all__ = ["CANDIDATE", "READING", "TEST", "warm_up"]
 
@@ -45,9 +46,11 @@ def warm_up() -> bool:
 
     def test(connection: socket.socket) -> None:
         reading = json.dumps(READING)
-        judge(
-            connection, lambda kind, _: last.append(kind), reading=reading, setup="", tests=[TEST]
-        )
+
+        def send(kind: bytes, text: str) -> None:
+            last.append(kind)
+
+        judge(connection, send, texts=Texts(), reading=reading, setup="", tests=[TEST])
 
     def answer(connection: socket.socket) -> None:
         serve(connection, CANDIDATE, "")

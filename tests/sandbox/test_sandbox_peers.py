@@ -28,6 +28,7 @@ from gatekeeper.sandbox.inside.handles import FUNCTION as HANDLE_OF_FUNCTION
 from gatekeeper.sandbox.inside.handles import Handle, HandleClass, inner
 from gatekeeper.sandbox.inside.judge import judge
 from gatekeeper.sandbox.inside.remote import JudgePeer
+from gatekeeper.sandbox.inside.texts import Texts
 from gatekeeper.sandbox.inside.wire import frame, head
 from gatekeeper.sandbox.reading import read_tests
 
@@ -341,6 +342,7 @@ def hostile(*replies: bytes) -> list[tuple[bytes, str]]:
         judge(
             ours,
             lambda kind, text: said.append((kind, text)),
+            texts=Texts(),
             reading=json.dumps(
                 read_tests("", tests, entry=None, modules=frozenset()).for_judge(None)
             ),

@@ -45,6 +45,65 @@ forged(
     verdicts=("infra_error",),
     right=("infra_error",),
 )
+# By ways that no name in the tests shows: see `sandbox/inside/texts.py`.
+LIE = f"3 if {FORGE} else 3"
+GIVEN = TEXT.format("3"), TEXT.format(LIE)
+PICKLE = (
+    "import fractions, pickle\ndef give(n):\n    return pickle.dumps(fractions.Fraction(n))\n",
+    PICKLED.format(LIE),
+)
+MARSHALLED = "import marshal\ndef give(n):\n    return marshal.dumps(compile({!r}, 'a', 'eval'))\n"
+MARSHAL = MARSHALLED.format("3"), MARSHALLED.format(LIE)
+LOADER = "import importlib.abc, types\n    class Loader(importlib.abc.InspectLoader):\n        def get_source(self, name):\n            return give(3)\n    "
+for name, test, (right, lie) in (
+    ("an item of the built-in names", "import builtins\n    assert vars(builtins)['eval'](give(3)) == 3", GIVEN),
+    ("the same in a task of a pool", "import builtins\n    from concurrent.futures import ThreadPoolExecutor\n    with ThreadPoolExecutor() as pool:\n        assert pool.submit(vars(builtins)['eval'], give(3)).result() == 3", GIVEN),
+    ("the same, and the tests catch what stops it", "import builtins\n    try:\n        vars(builtins)['eval'](give(3))\n    except BaseException:\n        pass", GIVEN),
+    ("the same, called by the candidate", "import builtins\n    assert give(lambda text: vars(builtins)['eval'](text)) == 3", tuple(f"def give(run):\n    return run({text!r})\n" for text in ("3", LIE))),
+    ("a method of a module, by its name", "import builtins, operator\n    assert operator.methodcaller('eval', give(3))(builtins) == 3", GIVEN),
+    ("a mock that runs it", "import builtins\n    from unittest import mock\n    assert mock.Mock(side_effect=vars(builtins)['eval'])(give(3)) == 3", GIVEN),
+    ("a command", "import os\n    assert vars(os)['system'](give(3)) == 3 << 8", (TEXT.format("exit 3"), TEXT.format("true; exit 3"))),
+    ("a command of the tests', and one that it gives", "import os\n    assert os.popen('echo 3').read() == '3\\n'\n    assert vars(os)['popen'](give(3)).read() == '3\\n'", (TEXT.format("echo 3"), TEXT.format("true; echo 3"))),
+    ("a debugger", "import bdb\n    assert bdb.Bdb().runeval(give(3)) == 3", GIVEN),
+    ("a debugger in a thread", "import bdb, threading\n    thread = threading.Thread(target=bdb.Bdb().run, args=(give(3),))\n    thread.start()\n    thread.join()", GIVEN),
+    ("a name of a type", "import typing\n    assert typing.ForwardRef(give(3))._evaluate(globals(), {}, recursive_guard=frozenset()) == 3", GIVEN),
+    ("a part of a type", "import typing\n    def show(x: typing.Optional[give(3)]):\n        pass\n    assert typing.get_args(typing.Optional[give(3)])", GIVEN),
+    ("a class of types with names that it gives", "import typing\n    assert typing.NamedTuple('Row', [('n', give(3))])._fields == ('n',)", GIVEN),
+    ("a part of a text that the tests make", "import bdb\n    assert bdb.Bdb().runeval(f'[{give(3)}]') == [3]", GIVEN),
+    ("in a list", "import typing\n    assert typing.Callable[[give(3)], int]", GIVEN),
+    ("a loader that compiles", "import importlib.abc, types\n    assert types.FunctionType(importlib.abc.InspectLoader.source_to_code(give(3)), {})() is None", GIVEN),
+    ("a loader that asks for the text", LOADER + "Loader().exec_module(types.ModuleType('a'))", GIVEN),
+    ("the compiler of a console", "import codeop, types\n    types.FunctionType(codeop.compile_command(give(3)), {})()", GIVEN),
+    ("a tree, changed and compiled", "import ast, builtins\n    tree = ast.parse(give(3), mode='eval')\n    assert vars(builtins)['eval'](vars(builtins)['compile'](tree, 'a', 'eval')) == 3", GIVEN),
+    ("unpickled by an imported module", "import importlib\n    assert importlib.import_module('pickle').loads(give(3)) == 3", PICKLE),
+    ("unpickled by a subclass", "import io, pickle\n    kind = type('Reader', (pickle._Unpickler,), {})\n    assert kind(io.BytesIO(give(3))).load() == 3", PICKLE),
+    ("unpickled by a shelf", "import shelve\n    shelf = shelve.Shelf({b'a': give(3)})\n    assert shelf['a'] == 3", PICKLE),
+    ("unmarshalled by an imported module", "import importlib, types\n    types.FunctionType(importlib.import_module('marshal').loads(give(3)), {})()", MARSHAL),
+    ("the bytes of a function", "import types\n    run = (lambda: 0).__code__.replace(co_code=give(3))\n    assert types.FunctionType(run, {})() == 0", tuple(f"def give(n):\n    return (lambda: {n}).__code__.co_code\n" for n in (0, 1))),
+):  # fmt: skip
+    forged(
+        f"unseen: {name}",
+        ZERO + lie,
+        SQUARE + right,
+        f"import solution\nfrom solution import f, give\n\ndef test_given():\n    {test}\n\ndef test_f():\n    assert f(3) == 9 and f(4) == 16\n",
+        verdicts=("infra_error",),
+        right=("infra_error",),
+    )
+for name, test in {
+    "read as a literal": "assert ast.literal_eval(give(3)) == 3",
+    "parsed": "assert ast.unparse(ast.parse(give(3))) == '3'",
+    "as the names of a class": "assert collections.namedtuple('Row', [f'field_{give(3)}', 'n'])(1, 2).n == 2",
+    "in classes that libraries write": "class Row(typing.NamedTuple):\n        n: 'int'\n    class Named(typing.TypedDict):\n        n: 'Row'\n    made = dataclasses.make_dataclass(f'Row_{give(3)}', ['n'])\n    assert Row(3).n == made(3).n == 3 and Named(n=3) == {'n': 3}",
+    "in a mock with a signature": "assert mock.create_autospec(lambda n, give: n, return_value=give(3))(1, give=2) == '3'",
+    "beside texts of the tests that run": "names = {}\n    exec('n = eval(\"f(1)\")', names | {'f': f}, names)\n    assert names['n'] == 1 and eval(' f(2) ') == 4 and give(3) == '3'",
+    "beside what is pickled and unpickled": "assert give(3) == '3' and pickle.loads(\n        pickle.dumps(decimal.Decimal(3))\n    ) == 3",
+}.items():  # fmt: skip
+    forged(
+        f"a text that is given, {name}",
+        ZERO + TEXT.format("3"),
+        SQUARE + TEXT.format("3"),
+        f"import ast, collections, dataclasses, decimal, pickle, typing\nfrom unittest import mock\nfrom solution import f, give\n\ndef test_given():\n    {test}\n\ndef test_f():\n    assert f(3) == 9 and f(4) == 16\n",
+    )
 forged(
     "texts that the tests contain, and what libraries write, run",
     ZERO,
