@@ -7,21 +7,19 @@ would be reliable, so there is none.
 from __future__ import annotations
 
 import ast
-import contextlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from gatekeeper.io.syntax import parse_python
 from gatekeeper.sandbox.inside.assertions import called
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, names_test, walk
 from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
 from gatekeeper.sandbox.inside.wrapped import lists_cases, mentions, wrapped
+from gatekeeper.sandbox.meanings import Names, bound, imported
+from gatekeeper.sandbox.run_texts import constant_programs, imports_all, passed_on, runs
 from gatekeeper.sandbox.usage import (
     ABOUT,
     dotted,
     is_class,
-    is_data,
     is_scalar,
     made_by,
     name_of,
@@ -45,7 +43,6 @@ _PATH_CALLS = frozenset(
     rmdir glob rglob
     """.split()  # noqa: SIM905
 )
-_TEXTS = frozenset({"eval", "exec", "compile", "__import__"})
 _SAME_PROCESS = {  # modules that look into objects which are in another process here
     **dict.fromkeys(("gc", "tracemalloc", "dis", "ctypes"), "looks into memory"),
     **dict.fromkeys(("subprocess", "multiprocessing"), "starts processes of its own"),
@@ -57,19 +54,6 @@ _SAME_PROCESS = {  # modules that look into objects which are in another process
     **dict.fromkeys(("code", "pdb", "profile", "pty", "runpy", "trace"), "runs texts"),
 }
 _STREAMS = {("sys", "stdin"), ("sys", "stdout"), ("sys", "stderr"), ("os", "environ")}
-_PICKLES = frozenset({"pickle", "_pickle", "marshal", "dill", "cloudpickle", "shelve", "copyreg"})
-_UNPICKLES = frozenset({"load", "loads", "Unpickler", "open"})
-_RUNS = frozenset(  # functions that run a text, or what a text names, by what they mean
-    {
-        *(f"builtins.{name}" for name in _TEXTS),
-        *("os.system", "os.popen", "os.posix_spawn", "os.posix_spawnp", "importlib.__import__"),
-        *(f"os.{run}{how}" for run in ("exec", "spawn") for how in ("l", "le", "lp", "lpe")),
-        *(f"os.{run}{how}" for run in ("exec", "spawn") for how in ("v", "ve", "vp", "vpe")),
-        *("asyncio.create_subprocess_shell", "asyncio.create_subprocess_exec"),
-        *("logging.config.dictConfig", "logging.config.fileConfig", "logging.config.listen"),
-    }
-)
-_LAST = _UNPICKLES.union(name.rpartition(".")[2] for name in _RUNS)
 _INNARDS = {  # functions that look at, or change, the process that they run in -> their modules
     **dict.fromkeys(("getsource", "getsourcelines", "currentframe", "stack"), "inspect"),
     **dict.fromkeys(("settrace", "setrecursionlimit", "_getframe"), "sys"),
@@ -103,21 +87,21 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
         return found
     raised = _raised(nodes)
     errors = ("Error", "Exception", "Warning")  # how their names end
-    known = _Names(
+    known = Names(
         theirs=frozenset(theirs),
         modules=modules,
         raised=frozenset(n for n in theirs if n in raised or n.endswith(errors)),
         paths=any(isinstance(n, (ast.Name, ast.alias)) and name_of(n) in _PATHS for n in nodes),
         examples=any("doctest" in (name_of(n), getattr(n, "module", "")) for n in nodes),
         classes=any(is_class(name, nodes) for name in theirs),
-        imported=_imported(nodes),
-        bound=frozenset(_bound(nodes)),
+        imported=imported(nodes),
+        bound=frozenset(bound(nodes)),
     )
-    nodes = [*nodes, *_constant_programs(nodes, known)]
+    nodes = [*nodes, *constant_programs(nodes, known)]
     for node in nodes:
         if isinstance(node, _SHARING) and (found := _shared_state(node, known)):
             return found
-    return _passed_on(nodes, known) or _asks_process(nodes) or _classes_as_data(nodes, theirs)
+    return passed_on(nodes, known) or _asks_process(nodes) or _classes_as_data(nodes, theirs)
 
 
 def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
@@ -156,81 +140,6 @@ def _repeated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
             yield f"the candidate decorates {test.name}, and could leave out some of its runs"
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """What is known of the names of a test program."""
-
-    theirs: frozenset[str]  # the candidate's
-    modules: frozenset[str]  # that are the candidate
-    raised: frozenset[str]  # exceptions among the candidate's
-    paths: bool  # whether the tests use pathlib
-    examples: bool  # and doctest
-    classes: bool  # whether there are classes among the candidate's
-    imported: Mapping[str, str]  # what imported names mean: `undo` -> "pickle.loads"
-    bound: frozenset[str]  # the tests' own variables, functions and arguments
-
-    def meaning(self, node: ast.AST) -> str:
-        """The dotted name of a node, by the module that defines it."""
-        first, dot, rest = dotted(node).partition(".")
-        if first in self.imported:
-            first = self.imported[first]
-        elif first in _TEXTS and not {first} & (self.bound | self.theirs):
-            first = f"builtins.{first}"
-        return first + dot + rest
-
-    def of_python(self, node: ast.AST) -> str:
-        """As `meaning`, if that is something of a module of Python's; else empty."""
-        found = self.meaning(node)
-        first = dotted(node).partition(".")[0]
-        known = first in self.imported or first not in self.bound
-        return found if known and found.partition(".")[0] in sys.stdlib_module_names else ""
-
-
-def _imported(nodes: Sequence[ast.AST]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            found |= {alias.asname: alias.name for alias in node.names if alias.asname}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
-    return found
-
-
-def _bound(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            yield node.name
-
-
-def _constant_programs(nodes: Sequence[ast.AST], names: _Names) -> Iterator[ast.AST]:
-    """The nodes of constant texts that the tests run."""
-    for node in nodes:
-        if isinstance(node, ast.Call) and names.meaning(node.func) in _RUNS and node.args:
-            text = getattr(node.args[0], "value", None)
-            if isinstance(text, str):
-                with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-                    yield from walk(parse_python(text))
-
-
-def _passed_on(nodes: Sequence[ast.AST], names: _Names) -> str:
-    """The problem with a function that runs texts, where it is not called, as in `map(eval, …)`."""
-    direct = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    for node in nodes:
-        if isinstance(node, ast.Name):
-            known = node.id in _TEXTS or node.id in names.imported
-        else:
-            known = isinstance(node, ast.Attribute) and node.attr in _LAST
-        if known and id(node) not in direct:
-            owner, _, name = names.meaning(node).rpartition(".")
-            if f"{owner}.{name}" in _RUNS or (owner in _PICKLES and name in _UNPICKLES):
-                return _RUN.format(name)
-    return ""
-
-
 def _asks_process(nodes: Sequence[ast.AST]) -> str:
     """The problem with tests that compare what a candidate may change in its own process."""
     found = [n for n in nodes if isinstance(n, ast.Call) and dotted(n.func) in _COMPARED]
@@ -248,13 +157,12 @@ _COMPARED = frozenset(
         *("sys.getrecursionlimit", "getrecursionlimit"),
     }
 )
-_RUN = "{} would run what the candidate gave in the process of the tests"
 _SHARING = (
     *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.Attribute, ast.arg, ast.Call, ast.Subscript),
 )
 
 
-def _shared_state(node: ast.AST, names: _Names) -> str:
+def _shared_state(node: ast.AST, names: Names) -> str:
     """State that tests and candidate can share only in one process."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return _needed(node, names.modules)
@@ -290,12 +198,10 @@ def _needed(node: ast.Import | ast.ImportFrom, modules: frozenset[str]) -> str:
     for alias in node.names if module else ():
         if _INNARDS.get(alias.name) == module:
             return f"{alias.name} is about the candidate's process"
-        if alias.name == "*" and module in _PICKLES:
-            return _RUN.format(f"{module}.*")
-    return ""
+    return imports_all(node) if isinstance(node, ast.ImportFrom) else ""
 
 
-def _called(node: ast.Call, names: _Names) -> str:
+def _called(node: ast.Call, names: Names) -> str:
     """The problem with what is called; empty if none."""
     function = node.func
     owner, _, name = names.meaning(function).rpartition(".")
@@ -306,26 +212,10 @@ def _called(node: ast.Call, names: _Names) -> str:
     on_paths = isinstance(function, ast.Attribute) and names.paths and name in _PATH_CALLS
     if on_files or on_paths or owner.startswith("tempfile"):
         return f"{full}: tests and candidate would share files"
-    given = [*node.args, *(keyword.value for keyword in node.keywords)] or [ast.Constant(None)]
-    if full in _RUNS:
-        shown = given[:1] if owner == "builtins" else given
-        if not all(isinstance(item, ast.Constant) or is_data(item) for item in shown):
-            return _RUN.format(name)
-    if full == ".getattr" and names.of_python(given[0]) in ("builtins", "os", *_PICKLES):
-        known = all(
-            isinstance(item, ast.Constant) and item.value not in _LAST for item in given[1:]
-        )
-        return "" if known else _RUN.format(name)
-    if owner in _PICKLES:
-        own = [a for a in given if isinstance(a, ast.Call)]
-        own = [a for a in own if names.meaning(a.func).partition(".")[0] in _PICKLES]
-        if names.classes or (name in _UNPICKLES and not own):
-            return f"{full} runs or copies what the candidate gave"
+    if found := runs(node, names):
+        return found
     if isinstance(function, ast.Name) and _INNARDS.get(name) == owner:
         return f"{name} is about the candidate's process"
-    parses = names.examples and name in ("get_doctest", "get_examples")
-    if parses and not isinstance(given[0], ast.Constant):
-        return _RUN.format(name)
     if name in ("dict", "setitem"):  # of `patch`, of `monkeypatch`
         return "".join(_of_modules(item, names) for item in node.args[:1])
     if name in ("update", "setdefault") and isinstance(function, ast.Attribute):
@@ -339,7 +229,7 @@ def _called(node: ast.Call, names: _Names) -> str:
     return ""
 
 
-def _of_modules(node: ast.AST, names: _Names) -> str:
+def _of_modules(node: ast.AST, names: Names) -> str:
     """The problem with a change of `sys.modules`; empty if a node is anything else."""
     known = "sys.modules" in (names.meaning(node), getattr(node, "value", ""))
     return "sys.modules would have to change in the candidate's process" if known else ""
@@ -358,7 +248,7 @@ def _raised(nodes: Sequence[ast.AST]) -> set[str]:
     return {kind.id for kind in kinds if isinstance(kind, ast.Name)}
 
 
-def _patched_object(node: ast.Call, names: _Names) -> str:
+def _patched_object(node: ast.Call, names: Names) -> str:
     """As `_patched`, for a call with the object and a name."""
     if len(node.args) < 2 or not isinstance(node.args[0], ast.Name | ast.Attribute):
         return ""

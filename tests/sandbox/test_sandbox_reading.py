@@ -173,6 +173,11 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ),
         ("import importlib, solution\nimportlib.reload(solution)\nassert f() == 1", "reload"),
         ("import doctest\nassert doctest.DocTestParser().get_examples(f())", "get_examples"),
+        (
+            "from jinja2 import DictLoader, Environment\na = Environment(loader=DictLoader(f()))\n"
+            "assert a.get_template('a').render() == 'b'",
+            "DictLoader would run",
+        ),
         ("import os\nbefore = os.getcwd()\nf()\nassert os.getcwd() == before", "os.getcwd"),
         ("import threading\nf()\nassert threading.active_count() == 1", "active_count"),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGUSR1)\nassert f() == 1", "os.kill"),

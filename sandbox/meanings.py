@@ -1,0 +1,65 @@
+"""What the names of a test program mean: the candidate's, Python's, or the tests' own."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gatekeeper.sandbox.inside.nodes import FUNCTIONS
+from gatekeeper.sandbox.usage import dotted
+
+__all__ = ["TEXTS", "Names", "bound", "imported"]
+
+TEXTS = frozenset({"eval", "exec", "compile", "__import__"})  # built-in functions that run a text
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What is known of the names of a test program."""
+
+    theirs: frozenset[str]  # the candidate's
+    modules: frozenset[str]  # that are the candidate
+    raised: frozenset[str]  # exceptions among the candidate's
+    paths: bool  # whether the tests use pathlib
+    examples: bool  # and doctest
+    classes: bool  # whether there are classes among the candidate's
+    imported: Mapping[str, str]  # what imported names mean: `undo` -> "pickle.loads"
+    bound: frozenset[str]  # the tests' own variables, functions and arguments
+
+    def meaning(self, node: ast.AST) -> str:
+        """The dotted name of a node, by the module that defines it."""
+        first, dot, rest = dotted(node).partition(".")
+        if first in self.imported:
+            first = self.imported[first]
+        elif first in TEXTS and not {first} & (self.bound | self.theirs):
+            first = f"builtins.{first}"
+        return first + dot + rest
+
+    def of_python(self, node: ast.AST) -> str:
+        """As `meaning`, if that is something of a module of Python's; else empty."""
+        found = self.meaning(node)
+        first = dotted(node).partition(".")[0]
+        known = first in self.imported or first not in self.bound
+        return found if known and found.partition(".")[0] in sys.stdlib_module_names else ""
+
+
+def imported(nodes: Sequence[ast.AST]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.asname: alias.name for alias in node.names if alias.asname}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+    return found
+
+
+def bound(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            yield node.name
