@@ -70,7 +70,7 @@ def items(
             yield from _methods(name, item)
     for teardown in ("tearDownModule", "teardown_module"):
         _call_if_there(names, teardown, module)
-    unittest.doModuleCleanups()
+    unittest.case.doModuleCleanups()  # which Python 3.10 does not export
 
 
 def check(
