@@ -104,26 +104,26 @@ class Count:
 
             @functools.wraps(function)
             async def noted(*arguments: Any, **keywords: Any) -> Any:
-                with self._running(function, arguments):
+                with self._running(function, arguments, keywords):
                     return await function(*arguments, **keywords)
         elif inspect.isasyncgenfunction(function):
 
             @functools.wraps(function)
             async def noted(*arguments: Any, **keywords: Any) -> Any:
-                with self._running(function, arguments):
+                with self._running(function, arguments, keywords):
                     async for item in function(*arguments, **keywords):
                         yield item
         elif inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
             def noted(*arguments: Any, **keywords: Any) -> Any:
-                with self._running(function, arguments):
+                with self._running(function, arguments, keywords):
                     return (yield from function(*arguments, **keywords))
         else:
 
             @functools.wraps(function)
             def noted(*arguments: Any, **keywords: Any) -> Any:
-                with self._running(function, arguments):
+                with self._running(function, arguments, keywords):
                     return function(*arguments, **keywords)
 
             if name.rpartition(".")[2].lower().startswith(("setup", "teardown")):
@@ -136,7 +136,9 @@ class Count:
         return noted
 
     @contextlib.contextmanager
-    def _running(self, function: Any, arguments: tuple[Any, ...]) -> Iterator[None]:
+    def _running(
+        self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Iterator[None]:
         """Record whether the body of a test ends: of a method, with an object of the tests.
 
         An assertion that fails in it is marked: a decorator may run the test again.
@@ -144,7 +146,8 @@ class Count:
         name = function.__qualname__
         self.bodies[name] = False
         method = function.__code__.co_varnames[:1] == ("self",)
-        if method and not any(of_tests(item, function.__module__) for item in arguments[:1]):
+        owner = arguments[0] if arguments else keywords.get("self")
+        if method and not of_tests(owner, function.__module__):
             raise AssertionError(f"{name}: the candidate called it with an object of its own")
         try:
             yield

@@ -519,3 +519,21 @@ right(
         assert seen == [3, 10] and bus.listeners == []
     """,
 )
+right(
+    "a method of a test class that its decorator calls by keyword, as hypothesis does",
+    SQUARE,
+    """
+    from solution import f
+
+    def often(test):
+        def run(self):
+            for x in range(3):
+                test(self=self, x=x)
+        return run
+
+    class TestSquares:
+        @often
+        def test_f(self, x):
+            assert f(x) == x * x
+    """,
+)
