@@ -53,13 +53,12 @@ _SAME_PROCESS = {  # modules that look into objects which are in another process
     **dict.fromkeys(("timeit", "cProfile", "resource"), "measures another process"),
     **dict.fromkeys(("code", "pdb", "profile", "pty", "runpy", "trace"), "runs texts"),
 }
-_STREAMS = {("sys", "stdin"), ("sys", "stdout"), ("sys", "stderr"), ("os", "environ")}
+_FOLLOWED = {*(("sys", name) for name in ("argv", "stdin", "stdout", "stderr")), ("os", "environ")}
 _INNARDS = {  # functions that look at, or change, the process that they run in -> their modules
     **dict.fromkeys(("getsource", "getsourcelines", "currentframe", "stack"), "inspect"),
     **dict.fromkeys(("settrace", "setrecursionlimit", "_getframe"), "sys"),
     **dict.fromkeys(("getcontext", "setcontext", "localcontext"), "decimal"),
     "get_type_hints": "typing",
-    "reload": "importlib",
     "ProcessPoolExecutor": "concurrent.futures",
     **dict.fromkeys(("active_count", "enumerate"), "threading"),
     **dict.fromkeys(("getstate", "setstate"), "random"),
@@ -175,7 +174,7 @@ def _shared_state(node: ast.AST, names: Names) -> str:
         owner = names.meaning(node.value)
         if owner == _INNARDS.get(node.attr) or node.attr == "__subclasses__":
             return f"{owner}.{node.attr} is about the candidate's process"
-        known = (owner, node.attr) in _STREAMS or node.attr in REPLACEABLE.get(owner, ())
+        known = (owner, node.attr) in _FOLLOWED or node.attr in REPLACEABLE.get(owner, ())
         if isinstance(node.ctx, ast.Store) and owner in sys.stdlib_module_names and not known:
             return f"{owner}.{node.attr} would have to change in the candidate's process"
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
@@ -253,7 +252,7 @@ def _patched_object(node: ast.Call, names: Names) -> str:
     if len(node.args) < 2 or not isinstance(node.args[0], ast.Name | ast.Attribute):
         return ""
     module, name = names.of_python(node.args[0]), getattr(node.args[1], "value", None)
-    known = name in REPLACEABLE.get(module, ()) or (module, name) in _STREAMS
+    known = name in REPLACEABLE.get(module, ()) or (module, name) in _FOLLOWED
     if not module or module.partition(".")[0] in names.modules or known:
         return ""
     return f"{module}.{name} would have to change in the candidate's process"
@@ -267,7 +266,7 @@ def _patched(node: ast.Call, modules: frozenset[str]) -> str:
     module, _, name = target.rpartition(".")
     if module.partition(".")[0] in modules or name in REPLACEABLE.get(module, ()):
         return ""
-    if (module, name) in _STREAMS:
+    if (module, name) in _FOLLOWED:
         return ""
     return f"patch({target!r}) would have to change the candidate's process"
 

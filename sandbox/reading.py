@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatekeeper.io.syntax import free_names, parse_python
+from gatekeeper.sandbox.inside.assertions import called
 from gatekeeper.sandbox.inside.collect import wants_fixtures
 from gatekeeper.sandbox.inside.nodes import children, walk
 from gatekeeper.sandbox.one_process import problem_of
@@ -179,7 +180,7 @@ def read_tests(
         known.setdefault(entry, set()).update([entry, *_given_to_check(nodes)])
     reached = Reached(trees, nodes, entry)
     return Reading(
-        void=_void(nodes, theirs, reached, entry),
+        void=_void(nodes, theirs, modules, reached, entry),
         problem=problem_of(nodes, theirs.union(*known.values()), modules),
         needs=needs,
         modules=modules,
@@ -219,17 +220,28 @@ def _modules_of(nodes: Sequence[ast.AST], entry: str | None) -> set[str]:
 
 def _names_from(nodes: Sequence[ast.AST], modules: frozenset[str]) -> set[str]:
     """Names that the tests import from the candidate, or that stand for it as a module."""
-    found: set[str] = set()
+    found = {name for name in _modules_in(nodes, modules) if "." not in name}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in modules:
             found |= {alias.asname or alias.name for alias in node.names}
-        elif isinstance(node, ast.Import):
-            found |= {
-                (alias.asname or alias.name).partition(".")[0]
-                for alias in node.names
-                if alias.name.partition(".")[0] in modules
-            }
     return found
+
+
+def _modules_in(nodes: Sequence[ast.AST], modules: frozenset[str]) -> Iterator[str]:
+    """Names, some of them dotted, by which the tests know the candidate as a module."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if (root := alias.name.partition(".")[0]) in modules:
+                    yield from {alias.asname or alias.name, alias.asname or root}
+        elif isinstance(node, ast.Assign) and _imports_module(node.value, modules):
+            yield from (dotted(t) for t in node.targets if isinstance(t, ast.Name | ast.Attribute))
+
+
+def _imports_module(node: ast.AST, modules: frozenset[str]) -> bool:
+    """Whether a node is `import_module("solution")`."""
+    first: list[ast.expr] = getattr(node, "args", [])[:1] if called(node) == "import_module" else []
+    return any(getattr(item, "value", None) in modules for item in first)
 
 
 def _known(
@@ -237,17 +249,11 @@ def _known(
 ) -> dict[str, set[str]]:
     """The candidate's names, each with those by which the tests know it: `solution.Vector`."""
     known = {name: {name} for name in theirs}
-    aliases: set[str] = set()
+    aliases = {*_modules_in(nodes, modules)}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in modules:
             for alias in node.names:
                 known.setdefault(alias.name, set()).add(alias.asname or alias.name)
-        elif isinstance(node, ast.Import):
-            aliases |= {
-                alias.asname or alias.name
-                for alias in node.names
-                if alias.name.partition(".")[0] in modules
-            }
     for node in nodes if aliases else ():
         if isinstance(node, ast.Attribute) and (base := dotted(node.value)) in aliases:
             known.setdefault(node.attr, set()).add(f"{base}.{node.attr}")
@@ -317,11 +323,18 @@ def _the_only_call(nodes: Sequence[ast.AST]) -> set[str]:
     return called if len(called) == 1 and all(hasattr(builtins, n) for n in called) else set()
 
 
-def _void(nodes: Sequence[ast.AST], theirs: set[str], reached: Reached, entry: str | None) -> str:
+def _void(
+    nodes: Sequence[ast.AST],
+    theirs: set[str],
+    modules: frozenset[str],
+    reached: Reached,
+    entry: str | None,
+) -> str:
     if not reached.asserts:
         return "none of their assertions would run"
     if entry is not None and any(getattr(node, "name", "") == "check" for node in nodes):
         return ""
-    if not theirs & {node.id for node in nodes if isinstance(node, ast.Name)}:
+    used = theirs & {node.id for node in nodes if isinstance(node, ast.Name)}
+    if not used and not any(_imports_module(node, modules) for node in nodes):
         return "they use no name that only a candidate defines: give the tested name as entry_point"
     return ""

@@ -64,6 +64,7 @@ _MODULES = (
     "collect",
     "unseen",
     "texts",
+    "names",
     "judge",
     "usual",
     "child",

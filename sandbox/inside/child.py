@@ -244,7 +244,7 @@ def serve(connection: socket.socket, candidate: str, imports: str) -> None:
             if type(name) is str and not name.startswith("__")
         }
 
-    peer = CandidatePeer(connection, more={"start": start})
+    peer = CandidatePeer(connection, more={"start": start, "module": lambda root: _module()})
     assert peer.export(module) == JudgePeer.ROOT
     peer.serve()
 

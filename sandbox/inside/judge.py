@@ -14,21 +14,17 @@ on the socket to the host:
 from __future__ import annotations
 
 import ast
-import builtins
 import contextlib
-import importlib.machinery
 import json
 import re
 import socket
 import sys
-import types
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from gatekeeper.sandbox.inside import assertions, batching, collect, counting, frameworks
 from gatekeeper.sandbox.inside.conversations import GoneError
 from gatekeeper.sandbox.inside.guard import RAISED, Guard
-from gatekeeper.sandbox.inside.kinds import RemoteClass, is_stand_in, kind_of
+from gatekeeper.sandbox.inside.names import Candidate, Importer, Names
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, in_classes, walk
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.surroundings import Observer
@@ -37,17 +33,10 @@ from gatekeeper.sandbox.inside.unseen import THREADS, Unseen
 
 __all__ = ["describe", "judge"]
 
-_PLACE = "/gatekeeper/tests/test.py"  # there is no such folder
 MODULE, SETUP_FILE, TEST_FILE = "tests", "setup.py", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
 # Words in tests that let something run beside them, or wait for what the candidate runs.
 _BESIDE = re.compile(f"{THREADS}|sleep")
-_TAME = frozenset(  # modules whose functions never execute text or bytes from their arguments
-    """
-    abc collections collections.abc contextlib dataclasses datetime decimal enum fractions
-    functools io itertools numbers string typing
-    """.split()  # noqa: SIM905
-)
 
 
 def describe(error: BaseException) -> str:
@@ -58,152 +47,6 @@ def describe(error: BaseException) -> str:
         text = "(no message)"
     name = type(error).__name__
     return (f"{name}: {text}" if text else name)[:MAX_TEXT]
-
-
-class _Names(dict[str, Any]):
-    """The tests' global names: their own, then the candidate's, then the built-in ones."""
-
-    def __init__(self, peer: JudgePeer, reading: Mapping[str, Any]) -> None:
-        super().__init__(__name__=reading["module_name"], __file__=_PLACE, __builtins__=builtins)
-        self.peer, self._reading = peer, reading
-        self.module = peer.meant(peer.ROOT, ("shared", "builtins", "module"))
-        self._bound: dict[str, str | None] = {}
-        self._start = self.module, reading["beside"]
-        self._question = peer.begin("start", *self._start)
-        if reading["beside"]:
-            peer.converse()
-
-    def started(self) -> None:
-        """Wait until the candidate's code has run; raises the exception that it raised."""
-        # The candidate's names; imported objects with the module that they are from (`child.py`).
-        self._bound = dict(self.peer.finish(self._question, "start", *self._start))
-
-    def __missing__(self, name: str) -> Any:
-        theirs = name in self._reading["asked"]
-        if hasattr(builtins, name) and not theirs:
-            raise KeyError(name)
-        if (real := self._reading["real"].get(name)) and not theirs:
-            module, _, attribute = real.partition(":")
-            found = importlib.import_module(module)
-            return getattr(found, attribute) if attribute else found
-        if name not in self:
-            raise KeyError(name)
-        found = self.find(name)
-        if is_stand_in(found):  # other values may change, so they are not kept
-            self[name] = found
-        return found
-
-    def __contains__(self, name: object) -> bool:
-        if name in self._bound or super().__contains__(name):
-            return True
-        # That a candidate does not define it is an answer.
-        self.peer.answered += name in self._reading["theirs"]
-        return False
-
-    @contextlib.contextmanager
-    def bound(self, names: Collection[str]) -> Iterator[None]:
-        """Bind names of the candidate's that the bodies of classes use: there Python asks no dict.
-
-        Values that are no stand-ins only meanwhile, as they may change.
-        """
-        values: dict[str, Any] = {}
-        for name in names:
-            if name in self._bound and not dict.__contains__(self, name):
-                with contextlib.suppress(AttributeError, KeyError):  # Python finds its own
-                    values[name] = self[name] = self[name]
-        try:
-            yield
-        finally:
-            for name, value in values.items():
-                if not is_stand_in(value) and self.get(name) is value:
-                    del self[name]
-
-    def find(self, name: str) -> Any:
-        """The candidate's object of that name; Python's own if it is from one of `_TAME`.
-
-        Raises AttributeError.
-        """
-        if name not in self._reading["asked"]:
-            real = _of_python(name, self._bound.get(name))
-            if real is not None:  # which the tests judge as any value
-                self.peer.evidence = True
-                self.peer.answered += 1
-                return real
-        found = getattr(self.module, name)
-        if name in self._reading["classes"]:
-            usual = isinstance(found, type)
-            if isinstance(found, RemoteClass):
-                kind_of(found).tested = True
-                kind_of(found).operated = name in self._reading["operated"]
-        else:
-            usual = is_stand_in(found) and found.__class__ is types.FunctionType
-        # Tests may look at the kind of an object alone, so one of another kind is an answer.
-        self.peer.answered += not usual
-        return found
-
-
-def _of_python(name: str, origin: object) -> Any:
-    """The object that a candidate says it imported under that name; None: use the candidate's.
-
-    Only classes and decorators make a difference here. Any other function runs in the candidate's
-    process, like its own functions: `pickle.loads` would execute its argument in this process.
-    """
-    if type(origin) is not str:
-        return None
-    module, whole, _ = origin.partition("=")
-    if module not in _TAME:
-        return None
-    real = importlib.import_module(module)
-    return real if whole else getattr(real, name, None)
-
-
-class _Candidate(types.ModuleType):
-    """`import solution`: a module whose attributes are the candidate's names."""
-
-    def __init__(self, name: str, names: _Names) -> None:
-        super().__init__(name)
-        vars(self).update(_names=names, _originals={})
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return vars(self)["_names"].find(name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("__"):
-            super().__setattr__(name, value)
-        else:
-            module = vars(self)["_names"].module
-            with contextlib.suppress(AttributeError):
-                vars(self)["_originals"].setdefault(name, getattr(module, name))
-            setattr(module, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        """Undo a setting: mocks do that, as they find no such name in the module itself."""
-        module = vars(self)["_names"].module
-        if name in vars(self)["_originals"]:
-            setattr(module, name, vars(self)["_originals"].pop(name))
-        else:
-            delattr(module, name)
-
-
-class _Importer:
-    """Finds the modules that stand for the candidate; none of them exists as a file."""
-
-    def __init__(self, names: _Names, modules: Sequence[str]) -> None:
-        self._names, self._modules = names, modules
-
-    def find_spec(
-        self, name: str, path: object = None, target: object = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        loader: Any = self  # it has the methods of a loader, whose base class is slow to import
-        return importlib.machinery.ModuleSpec(name, loader) if name in self._modules else None
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        return _Candidate(spec.name, self._names)
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        pass
 
 
 def judge(
@@ -237,7 +80,8 @@ def judge(
     guard.programs = (setup, *tests)
     text = "\n".join(guard.programs)
     texts.module = facts["module_name"]
-    peer = JudgePeer(connection, guard=guard, observer=Observer(text, facts["modules"]))
+    observer = Observer(text, facts["modules"])
+    peer = JudgePeer(connection, guard=guard, observer=observer)
     count = counting.Count(peer.asserting.frames)
 
     def settle(wait: Callable[[], None]) -> None:
@@ -252,10 +96,10 @@ def judge(
     try:
         peer.waits = _BESIDE.search(text) is not None
         beside = facts.get("beside") or peer.waits
-        names = _Names(peer, {**facts, "beside": beside})
+        names = Names(peer, {**facts, "beside": beside}, late=observer.prepares)
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
         frameworks.without_main(text)
-        sys.meta_path.insert(0, _Importer(names, facts["modules"]))
+        sys.meta_path.insert(0, Importer(names, facts["modules"]))
         if MODULE not in facts["modules"]:
             sys.modules[MODULE] = frameworks.module_of(MODULE, names)
         theirs = frozenset(facts["theirs"])
@@ -266,13 +110,12 @@ def judge(
             texts.add(program.code, program.nodes)
             return program
 
-        # Meanwhile the candidate's code runs: on two processors it saves a tenth of a task's time.
+        # Meanwhile the candidate's code runs, unless the tests may prepare something for it.
         with contextlib.suppress(Exception):  # the same exception is raised again below
             if setup.strip():
                 ahead.append(_Program(setup, SETUP_FILE, guard, theirs))
             ahead.append(_Program(tests[0], TEST_FILE, guard, theirs))
         names.started()
-        peer.evidence = False  # the start alone is no evidence
         where = "in the setup code"
         unseen = Unseen(text, peer.matters)
         if setup.strip():
@@ -341,7 +184,7 @@ def _is_missing(error: BaseException, line: str) -> bool:
     if not isinstance(error, ImportError) or not error.name:
         return False
     named = rf"\bimport\b|import\w*\(\s*['\"]{re.escape(error.name)}\b"
-    known = isinstance(sys.modules.get(error.name), _Candidate)
+    known = isinstance(sys.modules.get(error.name), Candidate)
     return not known and (not line or re.search(named, line) is not None)
 
 
@@ -393,7 +236,7 @@ class _Program:
         except SyntaxError as error:  # a `return` outside a function, which the parser accepts
             raise _NotHereError(f"the tests cannot be run: {describe(error)}") from None
 
-    def run(self, names: _Names, guard: Guard) -> None:
+    def run(self, names: Names, guard: Guard) -> None:
         guard.asserting = self._asserting
         with names.bound(self._in_classes):
             exec(self.code, names)

@@ -52,10 +52,10 @@ class Trust:
 
     RETURNED by a function; INSTANCE of a class under test, made by the tests or returned by such an
     object; INFORMED: made by an operator from such an object and data of the tests, so that it may
-    know the expected value.
+    know the expected value; MODULE: the candidate's code.
     """
 
-    RETURNED, INSTANCE, INFORMED = range(3)
+    RETURNED, INSTANCE, INFORMED, MODULE = range(4)
 
 
 class Inner(NamedTuple):

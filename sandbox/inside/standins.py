@@ -184,7 +184,7 @@ def _plain(item: Value) -> Any:
 
 def _attribute(item: Any, name: str) -> Any:
     known = inner(item)
-    if known.number == known.peer.ROOT:  # the candidate's module
+    if known.trust == Trust.MODULE:
         return known.peer.ask("get", item, name)
     if name == "_as_parameter_":  # ctypes reads an address from it
         raise AttributeError(REFUSED.format(name))

@@ -40,7 +40,7 @@ _OUTPUTS = ("stdout", "stderr")
 _MENTIONS = re.compile(
     r"(?P<logs>assertLogs|assertNoLogs|caplog|getLogger|addHandler|basicConfig)"
     r"|(?P<warnings>[wW]arn|deprecated_call)"
-    r"|patch|environ|setenv|delenv|setattr|seed|redirect|capsys|capfd|sys\.std|input"
+    r"|patch|environ|setenv|delenv|setattr|seed|redirect|capsys|capfd|sys\.std|input|argv"
 )
 
 
@@ -62,7 +62,7 @@ class Observer:
             return
         found = {mention.lastgroup for mention in _MENTIONS.finditer(source)}
         self._recorded = sorted(name for name in found if name)
-        self._environ = dict(os.environ)
+        self._environ, self._argv = dict(os.environ), [*sys.argv]
         self._streams = {name: getattr(sys, name) for name in ("stdin", *_OUTPUTS)}
         self._originals = {
             (module.__name__, name): getattr(module, name)
@@ -87,9 +87,14 @@ class Observer:
     def module(self) -> str:
         """The name by which the tests import the candidate, which its logger has; or empty."""
         names = "|".join(map(re.escape, self._modules))
-        place = rf"^\s*(?:from|import)\s+((?:{names})\b[\w.]*)"
+        place = rf"(?:^\s*(?:from|import)\s+|import_module\(\s*['\"])((?:{names})\b[\w.]*)"
         found = re.search(place, self._source, re.MULTILINE)
         return found[1] if found else ""
+
+    @property
+    def prepares(self) -> bool:
+        """Whether the tests may change something before they import the candidate."""
+        return self.active and bool(self.module)
 
     def changes(self) -> dict[str, Any] | None:
         """The changes to send with a question; None if there are none."""
@@ -101,6 +106,8 @@ class Observer:
             gone = dict.fromkeys(self._environ.keys() - environ.keys())
             found["environ"] = {**gone, **dict(environ.items() - self._environ.items())}
             self._environ = environ
+        if sys.argv != self._argv:
+            self._argv = found["argv"] = [*sys.argv]
         if self._seeds:
             found["seed"] = self._seeds[-1]
             self._seeds.clear()
@@ -161,6 +168,8 @@ def applied(around: dict[str, Any]) -> Iterator[Printed]:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+    if "argv" in around:
+        sys.argv = around["argv"]
     if "seed" in around:
         importlib.import_module("random").seed(*around["seed"])
     printed = Printed()

@@ -171,7 +171,6 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
             "    assert f() == 1",
             "sys.modules would have",
         ),
-        ("import importlib, solution\nimportlib.reload(solution)\nassert f() == 1", "reload"),
         ("import doctest\nassert doctest.DocTestParser().get_examples(f())", "get_examples"),
         (
             "from jinja2 import DictLoader, Environment\na = Environment(loader=DictLoader(f()))\n"
@@ -203,6 +202,8 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "from re import compile\nassert compile(f()).match('a')",
         "import os, sys\nsys.path.insert(0, os.getcwd())\nassert f() == 1",
         "import sys\nsys.modules.pop('solution', None)\nassert f() == 1",
+        "import importlib, solution\nimportlib.reload(solution)\nassert f() == 1",
+        "import sys\nsys.argv[1:] = ['a']\nsys.argv = ['f', 'b']\nassert f() == 1",
         "class Example:\n    def setattr(self, name):\n        return f(name)\n"
         "assert Example().setattr('a') == 1",
         "def test_f(m):\n    m.setattr('solution.g', str)\n    assert f() == 1",

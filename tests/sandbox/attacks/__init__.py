@@ -21,6 +21,7 @@ from attacks.handed_over import HANDED_OVER
 from attacks.hidden_numbers import HIDDEN_NUMBERS
 from attacks.honest import HONEST
 from attacks.hosts import HOSTS
+from attacks.imports import IMPORTS
 from attacks.isolation import ISOLATION
 from attacks.iteration import ITERATION
 from attacks.iteration_ends import ITERATION_ENDS
@@ -82,5 +83,6 @@ PROGRAMS: tuple[Program, ...] = (
         *ITERATION_ENDS,
         *PYTEST_RUNS,
         *TEXTS_RUN,
+        *IMPORTS,
     ),
 )

@@ -19,20 +19,35 @@ __all__ = ["PLUGIN", "render"]
 
 # A folder for each program; `solution` is the module of the folder whose test runs.
 PLUGIN = """
-import asyncio, importlib.util, inspect, sys
+import asyncio, importlib.machinery, importlib.util, inspect, sys
 import pytest
 
 NAMES = ("solution", "candidate", "submission", "answer", "main")
 
+class Loader(importlib.machinery.SourceFileLoader):
+    def exec_module(self, module):
+        super().exec_module(module)
+        for name in Finder.names:  # one module by all its names
+            sys.modules.setdefault(name, module)
+
+class Finder:
+    folder, names, imported = None, (), {}
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name in cls.names:
+            loader = Loader(name, str(cls.folder / "solution.py"))
+            return importlib.util.spec_from_loader(name, loader)
+
+sys.meta_path.insert(0, Finder)
+
 def stand_in(folder):
-    name = f"solution_{folder.name}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, folder / "solution.py")
-        sys.modules[name] = spec.loader.create_module(spec) or importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    named = (folder / "module.txt").read_text().split()
-    for alias in (*NAMES, *named):
-        sys.modules[alias] = sys.modules[name]
+    if folder != Finder.folder:
+        found = {name: sys.modules.pop(name) for name in Finder.names if name in sys.modules}
+        Finder.imported[Finder.folder] = found
+        Finder.folder = folder
+        Finder.names = (*NAMES, *(folder / "module.txt").read_text().split())
+        sys.modules.update(Finder.imported.get(folder, {}))
 
 def pytest_pycollect_makemodule(module_path, parent):
     if (module_path.parent / "module.txt").exists():
