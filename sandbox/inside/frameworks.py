@@ -222,7 +222,7 @@ def run_pytest(names: dict[str, Any], nodes: Sequence[ast.AST], skips: Skips) ->
 
     options = ["-s", "-c", "/dev/null", "--rootdir=/", "--assert=plain", "--noconftest"]
     # Two of these would make warnings of the errors that `Unseen` looks for.
-    left_out = ("cacheprovider", "terminal", "threadexception", "unraisableexception")
+    left_out = ("cacheprovider", "terminalreporter", "threadexception", "unraisableexception")
     options += [option for name in left_out for option in ("-p", f"no:{name}")]
     code = pytest.main(options, plugins=[Plugin()])
     for problem in problems:

@@ -209,6 +209,22 @@ right(
         assert caplog.record_tuples == [("solution", logging.INFO, "got 9")]
     """,
 )
+right(
+    "options of the command line",
+    SQUARE,
+    """
+    import pytest
+    from solution import f
+
+    @pytest.fixture
+    def verbose(request):
+        return request.config.getoption("verbose") > 1
+    def test_f(verbose, pytestconfig):
+        assert f(3) == 9
+        assert not verbose and pytestconfig.getoption("--color") in ("auto", "no", "yes")
+        assert pytestconfig.getoption("--slow", default=False) is False
+    """,
+)
 SKIPS = dedent("""
     import sys, unittest
     seen = []
