@@ -10,22 +10,14 @@ import ast
 import sys
 from collections.abc import Iterator, Sequence
 
+from gatekeeper.sandbox.comparisons import unreliable
 from gatekeeper.sandbox.inside.assertions import called
-from gatekeeper.sandbox.inside.nodes import FUNCTIONS, names_test, walk
+from gatekeeper.sandbox.inside.nodes import FUNCTIONS, names_test
 from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
 from gatekeeper.sandbox.inside.wrapped import lists_cases, mentions, wrapped
 from gatekeeper.sandbox.meanings import Names, bound, imported
 from gatekeeper.sandbox.run_texts import constant_programs, imports_all, passed_on, runs
-from gatekeeper.sandbox.usage import (
-    ABOUT,
-    dotted,
-    is_class,
-    is_scalar,
-    made_by,
-    name_of,
-    taken_as_data,
-    uses_object,
-)
+from gatekeeper.sandbox.usage import dotted, is_class, name_of
 
 __all__ = ["problem_of"]
 
@@ -100,7 +92,7 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
     for node in nodes:
         if isinstance(node, _SHARING) and (found := _shared_state(node, known)):
             return found
-    return passed_on(nodes, known) or _asks_process(nodes) or _classes_as_data(nodes, theirs)
+    return passed_on(nodes, known) or unreliable(nodes, theirs)
 
 
 def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
@@ -139,23 +131,6 @@ def _repeated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
             yield f"the candidate decorates {test.name}, and could leave out some of its runs"
 
 
-def _asks_process(nodes: Sequence[ast.AST]) -> str:
-    """The problem with tests that compare what a candidate may change in its own process."""
-    found = [n for n in nodes if isinstance(n, ast.Call) and dotted(n.func) in _COMPARED]
-    asked = {id(node): dotted(node.func) for node in found}
-    for node in nodes if asked else ():
-        if isinstance(node, ast.Compare) or called(node).startswith("assert"):
-            for name in (asked[id(part)] for part in walk(node) if id(part) in asked):
-                return f"{name} is about the candidate's process"
-    return ""
-
-
-_COMPARED = frozenset(
-    {
-        *("os.getcwd", "getcwd", "Path.cwd", "pathlib.Path.cwd"),
-        *("sys.getrecursionlimit", "getrecursionlimit"),
-    }
-)
 _SHARING = (
     *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.Attribute, ast.arg, ast.Call, ast.Subscript),
 )
@@ -269,31 +244,3 @@ def _patched(node: ast.Call, modules: frozenset[str]) -> str:
     if (module, name) in _FOLLOWED:
         return ""
     return f"patch({target!r}) would have to change the candidate's process"
-
-
-def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
-    """The problem with an object of a class under test that is compared with a number or text.
-
-    The object's own methods would decide. (One that is compared with a list may extend `list`: then
-    the judge has its value.)
-    """
-    negated = {id(node.operand) for node in nodes if isinstance(node, ast.UnaryOp)}
-    for name in theirs:
-        if not name.rpartition(".")[2][:1].isupper():
-            continue
-        made = made_by(nodes, name)
-        used = uses_object(nodes, name)
-        for node in nodes:
-            if isinstance(node, ast.Compare) and (
-                isinstance(node.ops[0], ast.NotEq) or id(node) in negated
-            ):
-                continue  # every object differs from data
-            if used and taken_as_data(node, name, is_scalar):
-                return f"an object of {name} is compared with data: its methods would decide"
-            if isinstance(node, ast.Compare):
-                sides = [node.left, *node.comparators]
-                mine = [s for s in sides if isinstance(s, ast.Name) and s.id in made]
-                others = [side for side in sides if side not in mine]
-                if mine and not isinstance(node.ops[0], ABOUT) and any(map(is_scalar, others)):
-                    return f"an object of {name} is compared with data: its methods would decide"
-    return ""

@@ -178,6 +178,22 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
             "DictLoader would run",
         ),
         ("import os\nbefore = os.getcwd()\nf()\nassert os.getcwd() == before", "os.getcwd"),
+        ("import logging\nf()\nassert logging.getLogger('a').level == 10", "level of a logger"),
+        (
+            "import logging, unittest\nclass TestF(unittest.TestCase):\n    def test_f(self):\n"
+            "        f()\n        self.log = logging.getLogger('a')\n"
+            "        self.assertEqual(len(self.log.handlers), 1)",
+            "handlers of a logger",
+        ),
+        ("assert int(Money(2) * 3) == 6", "an object of Money"),
+        ("money = Money(2)\nassert money.amount and int(1 + money) == 3", "an object of Money"),
+        ("money = Money(2)\nmore = 2 * money + 1\nassert float(more) == 5.0", "an object of Money"),
+        ("assert Modulo(5) + 4 == 2", "an object of Modulo"),
+        (
+            "import unittest\nclass TestF(unittest.TestCase):\n    def test_f(self):\n"
+            "        self.assertEqual(Modulo(5) * 4, 6)",
+            "an object of Modulo",
+        ),
         ("import threading\nf()\nassert threading.active_count() == 1", "active_count"),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGUSR1)\nassert f() == 1", "os.kill"),
     ],
@@ -194,6 +210,10 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "from unittest import mock\nimport solution\n"
         "with mock.patch('solution.fetch', return_value=3):\n    assert solution.f() == 3",
         "m = Money(5)\nassert m.amount == 5 and m != 5 and not m == 6",
+        "assert '%s' % Money(2) == '2' and int(Money(2)) == 2",
+        "assert abs(Area(2) - 12.6) < 0.1 and Area(1) - 3.14 < 0.01",
+        "import logging\nlogging.getLogger('a').setLevel(10)\nassert f() == logging.getLogger('a')",
+        "log = logger()\nassert log.level == 10 and len(log.handlers) == 1",
         "s = Stack()\ns.push(1)\nassert s == [1]",  # it may extend `list`
         "data = [3]\ndata.append(f(1))\nassert data == [3, 1]",
         "import pickle\nassert pickle.loads(pickle.dumps(f(3))) == [0, 1, 4]",

@@ -1,0 +1,136 @@
+"""Finds comparisons of the tests that a candidate in another process would decide, or not see."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+
+from gatekeeper.sandbox.inside.assertions import called
+from gatekeeper.sandbox.inside.nodes import walk
+from gatekeeper.sandbox.usage import (
+    ABOUT,
+    dotted,
+    is_data,
+    is_scalar,
+    made_by,
+    makes,
+    name_of,
+    taken_as_data,
+    uses_object,
+)
+
+__all__ = ["unreliable"]
+
+_PROCESS = frozenset(
+    {
+        *("os.getcwd", "getcwd", "Path.cwd", "pathlib.Path.cwd"),
+        *("sys.getrecursionlimit", "getrecursionlimit"),
+    }
+)
+# What a candidate may change of a logger in its own process.
+_OF_LOGGERS = frozenset(
+    """
+    level handlers filters propagate disabled getEffectiveLevel isEnabledFor hasHandlers
+    """.split()  # noqa: SIM905
+)
+_NUMBERS = frozenset({"int", "float"})
+_DECIDES = "an object of {} is compared with data: its methods would decide"
+
+
+def unreliable(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
+    """The problem with what the tests compare; empty if there is none.
+
+    Parameters
+    ----------
+    nodes
+        All nodes of the tests.
+    theirs
+        Names of the candidate's that the tests use, some of them dotted.
+    """
+    return _asks_process(nodes) or _classes_as_data(nodes, theirs)
+
+
+def _asks_process(nodes: Sequence[ast.AST]) -> str:
+    """The problem with tests that compare what a candidate may change in its own process."""
+    found = {id(n): dotted(n.func) for n in nodes if isinstance(n, ast.Call)}
+    asked = {number: name for number, name in found.items() if name in _PROCESS}
+    if any(name.endswith("getLogger") for name in found.values()):
+        loggers = made_by(nodes, "getLogger") | made_by(nodes, "logging.getLogger")
+        for node in nodes:
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr in _OF_LOGGERS
+                and (called(node.value) == "getLogger" or dotted(node.value) in loggers)
+            ):
+                asked[id(node)] = f"{node.attr} of a logger"
+    for node in nodes if asked else ():
+        if isinstance(node, ast.Assert | ast.Compare) or called(node).startswith("assert"):
+            for name in (asked[id(part)] for part in walk(node) if id(part) in asked):
+                return f"{name} is about the candidate's process"
+    return ""
+
+
+def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
+    """The problem with an object of a class under test that is compared with a number or text.
+
+    The object's own methods would decide. (One that is compared with a list may extend `list`: then
+    the judge has its value.)
+    """
+    negated = {id(node.operand) for node in nodes if isinstance(node, ast.UnaryOp)}
+    for name in theirs:
+        if not name.rpartition(".")[2][:1].isupper():
+            continue
+        made = made_by(nodes, name)
+        used = uses_object(nodes, name)
+        mixed = {
+            target.id
+            for node in nodes
+            if isinstance(node, ast.Assign) and _is_mixed(node.value, name, made)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in nodes:
+            if isinstance(node, ast.Compare) and (
+                isinstance(node.ops[0], ast.NotEq) or id(node) in negated
+            ):
+                continue  # every object differs from data
+            if used and taken_as_data(node, name, is_scalar):
+                return _DECIDES.format(name)
+            if isinstance(node, ast.Compare):
+                sides = [node.left, *node.comparators]
+                mine = [s for s in sides if isinstance(s, ast.Name) and s.id in made]
+                others = [side for side in sides if side not in mine]
+                if mine and not isinstance(node.ops[0], ABOUT) and any(map(is_scalar, others)):
+                    return _DECIDES.format(name)
+            if any(
+                _is_mixed(item, name, made) or getattr(item, "id", "") in mixed
+                for item in _taken_as_number(node)
+            ):
+                return _DECIDES.format(name)
+    return ""
+
+
+def _is_mixed(node: ast.AST, name: str, made: Collection[str]) -> bool:
+    """Whether a node is arithmetic of an object of a class and data: the object may know that."""
+    if not isinstance(node, ast.BinOp):
+        return False
+    if isinstance(getattr(node.left, "value", None), str):  # which only shows it: "%s" % item
+        return False
+    sides = (node.left, node.right)
+    return any(map(is_data, sides)) and any(
+        makes(side, name)
+        or _is_mixed(side, name, made)
+        or (isinstance(side, ast.Name | ast.Attribute) and dotted(side) in made)
+        for side in sides
+    )
+
+
+def _taken_as_number(node: ast.AST) -> list[ast.expr]:
+    """What a node makes a number, or says to be equal to data."""
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
+        sides = [node.left, *node.comparators]
+    elif called(node) in ("assertEqual", "assertEquals"):
+        sides = node.args[:2]  # type: ignore[attr-defined]
+    else:
+        return node.args if isinstance(node, ast.Call) and name_of(node.func) in _NUMBERS else []
+    return sides if any(map(is_scalar, sides)) else []
