@@ -39,6 +39,7 @@ from gatekeeper.sandbox.inside.kinds import (
     inner,
     is_stand_in,
     kind_of,
+    mark,
     special,
     theirs,
 )
@@ -129,10 +130,17 @@ class Remote:
         return ask(self, "dir")
 
     def __copy__(self) -> Any:
-        return given(self, ask(self, "copy"))
+        return _copied(self, "copy")
 
     def __deepcopy__(self, _memory: Any) -> Any:
-        return given(self, ask(self, "deepcopy"))
+        return _copied(self, "deepcopy")
+
+
+def _copied(item: Remote, operation: str) -> Any:
+    """A copy of an object; the tests made it, if they made the object."""
+    found, known = ask(item, operation), inner(item)
+    mark(found, known.trust or Trust.RETURNED, made=known.made)
+    return found
 
 
 class Value(Remote):

@@ -353,3 +353,27 @@ right(
         assert same(True) is True and same(None) is None and first(1, True) is not True
     """,
 )
+
+# --- copies that the tests make of the candidate's objects ---
+
+BAG = "class Bag:\n    def __init__(self, items=()):\n        self.items = list(items)\n    def add(self, item):\n        self.items.append(item)\n    def __contains__(self, item):\n        return item in self.items\n    def __add__(self, item):\n        return Bag([*self.items, item])\n    def __eq__(self, other):\n        return isinstance(other, Bag) and self.items == other.items\n"
+COPIED = BAG + "    def __copy__(self):\n        return Bag(self.items)\n"
+YES = "class Yes:\n    def __contains__(self, item):\n        return isinstance(item, int)\n    def __add__(self, item):\n        return self\n    def add(self, item):\n        pass\n"
+for name, lie, test in (
+    ("one that shares its items", BAG, "    assert 3 in other and 3 not in bag and bag != other\n"),
+    ("an object of another class", f"{YES}{BAG}    def __copy__(self):\n        return Yes()\n", "    assert 3 in other and 4 not in other\n"),
+    ("one that an operator compares", f"{COPIED}    def __ne__(self, other):\n        return True\n    def __add__(self, item):\n        return self\n", "    assert other + 4 == Bag([1, 3, 4])\n"),
+):  # fmt: skip
+    COPIES.forged(
+        f"of an object that the tests made: {name}",
+        lie,
+        COPIED,
+        f"import copy\nfrom solution import Bag\n\ndef test_copy():\n    bag = Bag([1])\n    other = copy.copy(bag)\n    other.add(3)\n{test}",
+    )
+for how in ("copy", "deepcopy"):
+    COPIES.forged(
+        f"of an object that a function returned: {how}",
+        f"{YES}def found(n):\n    return Yes()\n",
+        "def found(n):\n    return [n * n]\n",
+        f"import copy\nfrom solution import found\n\ndef test_found():\n    assert 9 in copy.{how}(found(3))\n",
+    )
