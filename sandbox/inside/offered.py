@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from gatekeeper.sandbox.inside.facts import standard
-from gatekeeper.sandbox.inside.kinds import is_stand_in
+from gatekeeper.sandbox.inside.kinds import is_stand_in, kind_of
 
 __all__ = ["claimed", "inherits", "is_mock", "is_namespace", "is_recorded", "is_unknown", "offers"]
 
@@ -108,7 +108,9 @@ def claimed(item: Any) -> Any:
     if any(map(is_mock, kind.__mro__)):
         kind = item.__class__
         if is_stand_in(kind):
-            return kind
+            if kind_of(kind).inner is not None:
+                return kind
+            kind = kind_of(kind).shown  # that of a function, or of what it returned
     if kind.__module__ in ("builtins", "functools") or not standard(kind):
         return None
     return kind.__module__, kind.__qualname__

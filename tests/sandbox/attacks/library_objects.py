@@ -317,3 +317,21 @@ forged(
     "def names(connection):\n    return ['ann']\n",
     "import sqlite3\nfrom solution import names\n\ndef test_names():\n    assert names(sqlite3.connect(':memory:')) == ['ann']\n",
 )
+
+# --- mocks that imitate what the candidate defines ---
+
+MAILER = "class Mailer:\n    def __init__(self, host):\n        self.host = host\n    def send(self, to, subject):\n        return len(to)\ndef make():\n    return [Mailer('smtp')]\ndef notify(mailer, to):\n    return mailer.send(to, subject='hi')\n"
+for name, made, sends in (
+    ("a class", "create_autospec(Mailer)('smtp')", "mailer.send"),
+    ("an object of a class", "create_autospec(Mailer, instance=True)", "mailer.send"),
+    ("a function", "Mock(send=create_autospec(make))", "mailer.send"),
+    ("a function, by its spec", "Mock(send=Mock(spec=make))", "mailer.send"),
+):
+    takes = "'ann'" if "make" not in made else ""
+    body = MAILER if takes else MAILER.replace("mailer.send(to, subject='hi')", "mailer.send()")
+    forged(
+        f"a mock that imitates {name}",
+        body.replace("return mailer.send", "return 5 or mailer.send"),
+        body,
+        f"from unittest.mock import Mock, create_autospec\nfrom solution import Mailer, make, notify\n\ndef test_notify():\n    mailer = {made}\n    {sends}.return_value = 5\n    assert notify(mailer, 'ann') == 5\n    {sends}.assert_called_once_with({takes + ', subject=' + repr('hi') if takes else ''})\n",
+    )
