@@ -20,6 +20,7 @@ from gatekeeper.sandbox.inside.remote import JudgePeer
 __all__ = ["Candidate", "Importer", "Names"]
 
 _PLACE = "/gatekeeper/tests/test.py"  # there is no such folder
+_USUAL = frozenset(dir(types.ModuleType("usual")))  # names of every module
 _TAME = frozenset(  # modules whose functions never execute text or bytes from their arguments
     """
     abc collections collections.abc contextlib dataclasses datetime decimal enum fractions
@@ -67,11 +68,12 @@ class _Code:
             if self._started is None:
                 self.begin()
             (number, start), self._started = self._started, None  # type: ignore[misc]
-            self._origins = self._origins or {}  # it may call back, and so import itself
+            before = self._origins
+            self._origins = before or {}  # it may call back, and so import itself
             try:
                 self._origins = dict(self.peer.finish(number, *start))
-            except BaseException:
-                self._origins = None
+            except BaseException:  # a module that cannot be reloaded stays as it is
+                self._origins = before
                 raise
         return self._origins
 
@@ -210,6 +212,9 @@ class Candidate(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         return vars(self)["_code"].find(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self)["_code"].run(), *_USUAL})
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__"):

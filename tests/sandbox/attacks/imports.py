@@ -205,3 +205,27 @@ right(
     SQUARE,
     "import os, sys, unittest\nos.environ['CORPUS_LEVEL'] = 'high'\nimport solution\nclass TestF(unittest.TestCase):\n    def test_later(self):\n        if sys.version_info < (9, 0):\n            self.skipTest('needs Python 9')\n    def test_f(self):\n        self.assertEqual(solution.f(3), 9)\n",
 )
+forged(
+    "a reload that fails",
+    "import os\nLEVEL = 1\ndef f():\n    return LEVEL\n",
+    "import os\nLEVEL = int(os.environ.get('CORPUS_NUMBER', 1))\ndef f():\n    return LEVEL\n",
+    """
+    import importlib, os, unittest
+    from unittest import mock
+    import solution
+    class TestLevel(unittest.TestCase):
+        def test_level(self):
+            with mock.patch.dict(os.environ, {"CORPUS_NUMBER": "many"}):
+                with self.assertRaises(ValueError):
+                    importlib.reload(solution)
+                self.assertEqual(solution.f(), 1)
+            with mock.patch.dict(os.environ, {"CORPUS_NUMBER": "3"}):
+                self.assertEqual(importlib.reload(solution).f(), 3)
+    """,
+)
+forged(
+    "the names of a module",
+    ZERO.replace("f(", "g("),
+    SQUARE,
+    "import inspect\nimport solution\ndef test_names():\n    assert [name for name in dir(solution) if name[:1] != '_'] == ['f']\n    functions = dict(inspect.getmembers(solution, inspect.isfunction))\n    assert [*functions] == ['f'] and functions['f'](3) == 9\n",
+)
