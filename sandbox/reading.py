@@ -25,7 +25,7 @@ from typing import Any
 from gatekeeper.io.syntax import free_names, parse_python
 from gatekeeper.sandbox.inside.assertions import called
 from gatekeeper.sandbox.inside.collect import wants_fixtures
-from gatekeeper.sandbox.inside.nodes import children, walk
+from gatekeeper.sandbox.inside.nodes import FUNCTIONS, children, walk
 from gatekeeper.sandbox.one_process import problem_of
 from gatekeeper.sandbox.reached import Reached
 from gatekeeper.sandbox.usage import dotted, is_class, makes, name_of, operates
@@ -224,6 +224,13 @@ def _names_from(nodes: Sequence[ast.AST], modules: frozenset[str]) -> set[str]:
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in modules:
             found |= {alias.asname or alias.name for alias in node.names}
+    if any(_imports_module(node, modules) for node in nodes):
+        for node in nodes:  # what gives such a module, as `def fresh(): return import_module(…)`
+            if isinstance(node, (*FUNCTIONS, ast.Assign)) and any(
+                _imports_module(inner, modules) for inner in walk(node)
+            ):
+                targets = node.targets if isinstance(node, ast.Assign) else [node]
+                found |= {name for target in targets if (name := name_of(target))}
     return found
 
 

@@ -229,3 +229,29 @@ forged(
     SQUARE,
     "import inspect\nimport solution\ndef test_names():\n    assert [name for name in dir(solution) if name[:1] != '_'] == ['f']\n    functions = dict(inspect.getmembers(solution, inspect.isfunction))\n    assert [*functions] == ['f'] and functions['f'](3) == 9\n",
 )
+
+# --- what the tests get of a module that they import by a function ---
+
+WRAP = "def wrap(test):\n    return test\n"
+for name, made in {
+    "a variable": "made = importlib.import_module('solution')\n",
+    "a function": "def fresh():\n    return importlib.import_module('solution')\nmade = fresh()\n",
+    "a lambda": "fresh = lambda: importlib.import_module('solution')\nmade = fresh()\n",
+}.items():
+    test = f"import importlib\n{made}f = made.f\n\ndef test_0():\n    assert f(0) == 0\n\n"
+    drops = ZERO + "def wrap(test):\n    return lambda *a: None\n"
+    forged(
+        f"a decorator of a module that {name} has",
+        drops,
+        SQUARE + WRAP,
+        test + "@made.wrap\ndef test_f():\n    assert f(3) == 9\n",
+    )
+    forged(
+        f"a decorator of a module that {name} has, of a base",
+        drops,
+        SQUARE + WRAP,
+        test
+        + "class TestF:\n    n = 3\n    @made.wrap\n    def test_f(self):\n        assert f(self.n) == self.n ** 2\nclass TestG(TestF):\n    n = 0\n",
+        verdicts=("infra_error",),
+        right=("infra_error",),
+    )
