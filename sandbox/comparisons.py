@@ -1,4 +1,4 @@
-"""Finds comparisons of the tests that a candidate in another process would decide, or not see."""
+"""Finds what the tests compare, and a candidate in another process would decide, or not show."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ _OF_LOGGERS = frozenset(
     level handlers filters propagate disabled getEffectiveLevel isEnabledFor hasHandlers
     """.split()  # noqa: SIM905
 )
+# What is not there of the candidate's classes: attributes, and classes that they extend.
+_OF_CLASSES = frozenset({"__dict__", "__init__", "__dataclass_params__"})
+_ENUMS = frozenset({"IntEnum", "StrEnum", "Flag", "IntFlag"})
 _NUMBERS = frozenset({"int", "float"})
 _DECIDES = "an object of {} is compared with data: its methods would decide"
 
@@ -47,7 +50,8 @@ def unreliable(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
     theirs
         Names of the candidate's that the tests use, some of them dotted.
     """
-    return _asks_process(nodes) or _classes_as_data(nodes, theirs)
+    found = _asks_process(nodes) or _looks_into_classes(nodes, theirs)
+    return found or _classes_as_data(nodes, theirs)
 
 
 def _asks_process(nodes: Sequence[ast.AST]) -> str:
@@ -67,6 +71,23 @@ def _asks_process(nodes: Sequence[ast.AST]) -> str:
         if isinstance(node, ast.Assert | ast.Compare) or called(node).startswith("assert"):
             for name in (asked[id(part)] for part in walk(node) if id(part) in asked):
                 return f"{name} is about the candidate's process"
+    return ""
+
+
+def _looks_into_classes(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
+    """The problem with tests that look at what a stand-in of a class does not have."""
+    classes = {name for name in theirs if name.rpartition(".")[2][:1].isupper()}
+    for node in nodes:
+        looked: list[str] = []
+        if isinstance(node, ast.Attribute) and node.attr in _OF_CLASSES:
+            looked = [node.attr] if dotted(node.value) in classes else []
+        elif isinstance(node, ast.Call) and name_of(node.func) in ("vars", "type"):
+            looked = [n for n in map(dotted, node.args) if n in classes and len(node.args) == 1]
+        elif isinstance(node, ast.Call) and name_of(node.func) in ("isinstance", "issubclass"):
+            named = {dotted(part) for item in node.args[1:] for part in walk(item)} - theirs
+            looked = sorted(_ENUMS.intersection(n.rpartition(".")[2] for n in named))
+        for name in looked:
+            return f"{name} is not shown of the candidate's classes"
     return ""
 
 

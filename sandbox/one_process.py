@@ -48,6 +48,7 @@ _SAME_PROCESS = {  # modules that look into objects which are in another process
 _FOLLOWED = {*(("sys", name) for name in ("argv", "stdin", "stdout", "stderr")), ("os", "environ")}
 _INNARDS = {  # functions that look at, or change, the process that they run in -> their modules
     **dict.fromkeys(("getsource", "getsourcelines", "currentframe", "stack"), "inspect"),
+    "getattr_static": "inspect",
     **dict.fromkeys(("settrace", "setrecursionlimit", "_getframe"), "sys"),
     **dict.fromkeys(("getcontext", "setcontext", "localcontext"), "decimal"),
     "get_type_hints": "typing",

@@ -189,6 +189,11 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ("money = Money(2)\nassert money.amount and int(1 + money) == 3", "an object of Money"),
         ("money = Money(2)\nmore = 2 * money + 1\nassert float(more) == 5.0", "an object of Money"),
         ("assert Modulo(5) + 4 == 2", "an object of Modulo"),
+        ("import solution\nassert 'x' in vars(solution.Shape)", "solution.Shape is not shown"),
+        ("assert Shape.__dict__['x'] == 1 and Shape(1).x == 1", "__dict__ is not shown"),
+        ("assert type(Shape) is Meta", "Shape is not shown"),
+        ("import enum\nassert isinstance(Level(1), (int, enum.IntEnum))", "IntEnum is not shown"),
+        ("from inspect import getattr_static\nassert getattr_static(Shape, 'x') == 1", "static"),
         (
             "import unittest\nclass TestF(unittest.TestCase):\n    def test_f(self):\n"
             "        self.assertEqual(Modulo(5) * 4, 6)",
@@ -213,6 +218,8 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "assert '%s' % Money(2) == '2' and int(Money(2)) == 2",
         "assert abs(Area(2) - 12.6) < 0.1 and Area(1) - 3.14 < 0.01",
         "import logging\nlogging.getLogger('a').setLevel(10)\nassert f() == logging.getLogger('a')",
+        "assert vars(Shape(1)) == {'x': 1} and type(Shape(1)) is Shape and Shape.__doc__",
+        "from solution import Flag\nassert isinstance(Flag(3), Flag) and Flag(3).x == 3",
         "log = logger()\nassert log.level == 10 and len(log.handlers) == 1",
         "s = Stack()\ns.push(1)\nassert s == [1]",  # it may extend `list`
         "data = [3]\ndata.append(f(1))\nassert data == [3, 1]",
