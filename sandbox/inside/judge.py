@@ -134,6 +134,7 @@ def judge(
             if number < len(tests):
                 send(b"P", "")
         settle(unseen.finish)
+        names.check()
         if not count.reached:
             # Where the candidate was asked nothing, it is not the candidate's failure.
             raise AssertionError(_NEVER) if peer.answered else _NotHereError(_NEVER)

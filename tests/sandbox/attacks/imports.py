@@ -169,6 +169,27 @@ for name, lie in {
         """,
     )
 
+forged(
+    "an import that fails, in tests that say nothing then",
+    "raise ImportError('no')\n",
+    SQUARE,
+    """
+    import os, unittest
+    os.environ["CORPUS_LEVEL"] = "high"
+    try:
+        import solution
+    except ImportError:
+        solution = None
+    class TestF(unittest.TestCase):
+        def test_level(self):
+            self.assertEqual(os.environ["CORPUS_LEVEL"], "high")
+        def test_f(self):
+            if solution is None:
+                return
+            self.assertEqual(solution.f(3), 9)
+    """,
+)
+
 # --- the arguments of the command line ---
 
 MAIN = "import sys\ndef main():\n    arguments = sys.argv[1:]\n    if not arguments:\n        sys.exit('none')\n    print('+'.join(arguments))\n"
