@@ -165,6 +165,9 @@ class Engine:
         with log.open("ab") as output:
             self._daemon = subprocess.Popen(
                 [
+                    # A network of its own: without a bridge it removes the machine's, which is
+                    # that of another engine.
+                    *("unshare", "--net"),
                     *("dockerd", "--host", f"unix://{self.socket}", "--data-root", str(self.data)),
                     *("--exec-root", str(self._folder / "exec"), "--bridge=none"),
                     *("--pidfile", str(self._folder / "pid"), "--iptables=false"),

@@ -63,7 +63,7 @@ for name, test, (right, lie) in (
     ("a method of a module, by its name", "import builtins, operator\n    assert operator.methodcaller('eval', give(3))(builtins) == 3", GIVEN),
     ("a mock that runs it", "import builtins\n    from unittest import mock\n    assert mock.Mock(side_effect=vars(builtins)['eval'])(give(3)) == 3", GIVEN),
     ("a command", "import os\n    assert vars(os)['system'](give(3)) == 3 << 8", (TEXT.format("exit 3"), TEXT.format("true; exit 3"))),
-    ("a command of the tests', and one that it gives", "import os\n    assert os.popen('echo 3').read() == '3\\n'\n    assert vars(os)['popen'](give(3)).read() == '3\\n'", (TEXT.format("echo 3"), TEXT.format("true; echo 3"))),
+    ("a command whose output is read", "import os\n    assert vars(os)['popen'](give(3)).read() == '3\\n'", (TEXT.format("echo 3"), TEXT.format("true; echo 3"))),
     ("a debugger", "import bdb\n    assert bdb.Bdb().runeval(give(3)) == 3", GIVEN),
     ("a debugger in a thread", "import bdb, threading\n    thread = threading.Thread(target=bdb.Bdb().run, args=(give(3),))\n    thread.start()\n    thread.join()", GIVEN),
     ("a name of a type", "import typing\n    assert typing.ForwardRef(give(3))._evaluate(globals(), {}, recursive_guard=frozenset()) == 3", GIVEN),
