@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gatekeeper.sandbox.inside.assertions import called
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS
 from gatekeeper.sandbox.usage import dotted
 
@@ -30,6 +31,10 @@ class Names:
 
     def meaning(self, node: ast.AST) -> str:
         """The dotted name of a node, by the module that defines it."""
+        if module := _imported_by(node):
+            return module
+        if isinstance(node, ast.Attribute) and (module := _imported_by(node.value)):
+            return f"{module}.{node.attr}"
         first, dot, rest = dotted(node).partition(".")
         if first in self.imported:
             first = self.imported[first]
@@ -52,7 +57,15 @@ def imported(nodes: Sequence[ast.AST]) -> dict[str, str]:
             found |= {alias.asname: alias.name for alias in node.names if alias.asname}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+        elif isinstance(node, ast.Assign) and (module := _imported_by(node.value)):
+            found |= {target.id: module for target in node.targets if isinstance(target, ast.Name)}
     return found
+
+
+def _imported_by(node: ast.AST) -> str:
+    """The module that `import_module("pickle")` gives; empty for any other node."""
+    first: list[ast.expr] = getattr(node, "args", [])[:1] if called(node) == "import_module" else []
+    return "".join(str(getattr(name, "value", "")) for name in first)
 
 
 def bound(nodes: Sequence[ast.AST]) -> Iterator[str]:

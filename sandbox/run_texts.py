@@ -28,6 +28,7 @@ _RUNS = frozenset(  # functions that run a text, or what a text names, by what t
         *("asyncio.create_subprocess_shell", "asyncio.create_subprocess_exec"),
         *(f"jinja2.{loader}" for loader in ("DictLoader", "FunctionLoader")),  # see `texts.py`
         *("logging.config.dictConfig", "logging.config.fileConfig", "logging.config.listen"),
+        *("logging.config.DictConfigurator", "logging.config.dictConfigClass"),
     }
 )
 _LAST = _UNPICKLES.union(name.rpartition(".")[2] for name in _RUNS)
@@ -43,7 +44,12 @@ def runs(node: ast.Call, names: Names) -> str:
         shown = given[:1] if owner == "builtins" else given
         if not all(isinstance(item, ast.Constant) or is_data(item) for item in shown):
             return _RUN.format(name)
-    if full == "getattr" and names.of_python(given[0]) in ("builtins", "os", *_PICKLES):
+    if full == "getattr" and names.of_python(given[0]) in (
+        "builtins",
+        "os",
+        "logging.config",
+        *_PICKLES,
+    ):
         known = (isinstance(i, ast.Constant) and i.value not in _LAST for i in given[1:])
         return "" if all(known) else _RUN.format(name)
     if owner in _PICKLES:

@@ -19,6 +19,8 @@ FORGE = f"[frame.f_globals.__setitem__('f', lambda x: x * x) for frame in {FRAME
 
 PICKLED = "import pickle\nclass Forged:\n    def __reduce__(self):\n        return eval, ({!r},)\ndef give(n):\n    return pickle.dumps(Forged())\n"
 TEXT = "def give(n):\n    return {!r}\n"
+# Lets `assertEqual` accept all: no text runs for that.
+SILENCED = "def give(n):\n    silenced = {'()': 'functools.update_wrapper', 'wrapper': 'ext://unittest.case.TestCase', 'wrapped': 'ext://unittest.mock.call', 'assigned': ['assertEqual'], 'updated': []}\n    return {'version': 1, 'formatters': {'a': silenced}}\n"
 for name, test, right, lie in (
     ("by map", "assert list(map(eval, [give(3)])) == [3]", TEXT.format("3"), TEXT.format(f"3 if {FORGE} else 3")),
     ("by a default", "def run(text, how=eval):\n        return how(text)\n    assert run(give(3)) == 3", TEXT.format("3"), TEXT.format(f"3 if {FORGE} else 3")),
@@ -28,6 +30,15 @@ for name, test, right, lie in (
     ("unpickled, by a function whose name ends as that of one that pickles", "import pickle as p\n    import solution as gives\n    assert p.loads(solution.gives(3)) == 3", "import pickle\ndef give(n):\n    pass\ndef gives(n):\n    return pickle.dumps(n)\n", PICKLED.format(f"3 if {FORGE} else 3") + "gives = give\n"),
     ("as an example of its documentation", "import doctest\n    runner = doctest.DocTestRunner(verbose=False)\n    for test in doctest.DocTestFinder().find(give, 'give', module=False, globs={'give': give}):\n        runner.run(test)\n    assert runner.tries == 1 and not runner.failures", "def give(n):\n    '''>>> give(3)\n    3\n    '''\n    return n\n", f"def give(n):\n    pass\ngive.__doc__ = {'>>> x = ' + FORGE!r}\n"),
     ("named in a configuration", "import logging.config\n    logging.config.dictConfig(give(3))\n    assert logging.getLogger('app').level == 10", "def give(n):\n    return {'version': 1, 'loggers': {'app': {'level': 'DEBUG'}}}\n", f"def give(n):\n    return {{'version': 1, 'filters': {{'a': {{'()': 'timeit.timeit', 'stmt': {FORGE!r}, 'number': 1}}}}, 'loggers': {{'app': {{'level': 'DEBUG'}}}}}}\n"),
+    *(
+        (f"named in a configuration, by {how}", f"import importlib, logging.config\n    {test}\n    assert f(0) == 0", "def give(n):\n    return {'version': 1}\n", SILENCED)
+        for how, test in {
+            "a name of a function": "getattr(logging.config, 'dictConfig')(give(3))",
+            "its class": "logging.config.DictConfigurator(give(3)).configure()",
+            "an imported module": "importlib.import_module('logging.config').dictConfig(give(3))",
+            "a variable of an imported module": "module = importlib.import_module('logging.config')\n    module.dictConfig(give(3))",
+        }.items()
+    ),
 ):  # fmt: skip
     forged(
         name,
