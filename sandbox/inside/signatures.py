@@ -12,7 +12,15 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.nodes import walk
 
-__all__ = ["annotated", "code", "dataclass_attributes", "readable", "shaped", "signature"]
+__all__ = [
+    "annotated",
+    "code",
+    "dataclass_attributes",
+    "names_types",
+    "readable",
+    "shaped",
+    "signature",
+]
 
 
 def code(found: Any) -> Any:
@@ -60,18 +68,31 @@ def readable(annotations: Any) -> Any:
     if type(annotations) is not dict:
         raise AttributeError("__annotations__")
     texts = [text for text in annotations.values() if isinstance(text, str)]
-    while texts:  # those within others, too: `list["Node"]`
-        try:
-            nodes = walk(ast.parse(texts.pop().strip(), mode="eval"))
-        except (SyntaxError, ValueError):
-            continue  # as in `Literal["not a type"]`: nobody can run it
-        except (RecursionError, MemoryError):  # `eval` reads deeper texts than `ast.parse`
-            raise AttributeError("__annotations__") from None
-        if not all(isinstance(node, _TYPES) for node in nodes):
-            raise AttributeError("__annotations__")
-        found = (node.value for node in nodes if isinstance(node, ast.Constant))
-        texts += [text for text in found if isinstance(text, str)]
+    if not all(map(names_types, texts)):
+        raise AttributeError("__annotations__")
     return annotations
+
+
+def names_types(text: str) -> bool:
+    """Whether a text only names types, itself and the texts within it: `list["Node"]`.
+
+    Also one that nobody can run, as in `Literal["not a type"]`.
+    """
+    texts = [text]
+    while texts:
+        one = texts.pop().strip()
+        for source in (one, f"({one},)[0]"):  # which `typing` makes of one that begins with a star
+            try:
+                nodes = walk(ast.parse(source, mode="eval"))
+            except (SyntaxError, ValueError):
+                continue
+            except (RecursionError, MemoryError):  # `eval` reads deeper texts than `ast.parse`
+                return False
+            if not all(isinstance(node, _TYPES) for node in nodes):
+                return False
+            found = (node.value for node in nodes if isinstance(node, ast.Constant))
+            texts += [text for text in found if isinstance(text, str)]
+    return True
 
 
 _TYPES = (

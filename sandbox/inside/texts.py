@@ -12,6 +12,7 @@ Allowed are
 - `eval`, `exec` and `compile` by name in the tests, of a text that the tests contain (all others
   are found by `one_process.py` before anything runs);
 - `ast.parse`, and with it `ast.literal_eval`: nothing runs what it makes;
+- annotations that only name types, where `typing` or `inspect` evaluates them;
 - code that a library writes, as `attrs` and `hypothesis` do, if the call of the tests that led
   there passes no text but the tests' own objects, and no object of the candidate's, whose text the
   library could take;
@@ -34,6 +35,7 @@ from typing import Any
 from gatekeeper.sandbox.inside import within
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.kinds import is_stand_in
+from gatekeeper.sandbox.inside.signatures import names_types
 
 __all__ = ["StoppedError", "Texts"]
 
@@ -45,7 +47,8 @@ _STARTS = ("exec", "posix_spawn", "system")  # how names begin of what starts a 
 # Modules that write code of names which they have checked.
 _WRITERS = {"collections", "dataclasses", "hypothesis", "networkx", "scipy", "unittest"}
 # Modules that take texts from objects, of which they are no arguments.
-_KEEPERS = {"annotationlib", "doctest", "importlib", "runpy", "zipimport"}
+_KEEPERS = {"annotationlib", "doctest", "importlib", "logging", "runpy", "zipimport"}
+_ANNOTATIONS = {"inspect", "typing"}  # modules that take them from objects
 # Modules that call functions which they were given, maybe earlier, with their arguments.
 _RUNNERS = {
     *("asyncio", "concurrent", "contextlib", "pluggy", "_pytest"),
@@ -125,7 +128,9 @@ class Texts:
         if self._is_file(file):
             return True
         if self._is_library(code) and _root(frame) not in _KEEPERS:
-            return named and self._leads(frame)
+            kept = module in _ANNOTATIONS
+            known = not kept or self._contains(text) or names_types(_text(text))
+            return named and known and self._leads(frame)
         return named and self._contains(text)
 
     def _makes(self, frame: types.FrameType, arguments: tuple[Any, ...]) -> bool:
@@ -181,7 +186,7 @@ class Texts:
             return True
         texts = (*self._known(), *_of_code(*_defaults(entry), entry.f_code))
         known = set(map(id, texts))
-        annotations = module in ("typing", "inspect")  # see `signatures.readable`
+        annotations = module in _ANNOTATIONS  # see `signatures.readable`
         for item in _within(_arguments(entry)):
             if is_stand_in(item):
                 if not annotations:
@@ -196,12 +201,9 @@ class Texts:
 
     def _contains(self, text: object) -> bool:
         """Whether a text is part of one of the tests'; or of one that those run, and so on."""
-        if isinstance(text, bytes):
-            text = text.decode("utf-8", "replace")
-        if not isinstance(text, str):
-            return False
+        wanted = _text(text).strip()
         known = (item for item in self._known() if isinstance(item, str))
-        return any(text.strip() in item for item in known)
+        return isinstance(text, (str, bytes)) and any(wanted in item for item in known)
 
 
 def _of_code(*items: object) -> Iterator[object]:
@@ -218,6 +220,11 @@ def _of_code(*items: object) -> Iterator[object]:
             todo += (item.co_consts, item.co_names, item.co_varnames, item.co_freevars)
             todo += (item.co_cellvars, item.co_name)
         yield item
+
+
+def _text(text: object) -> str:
+    """A text that is compiled, which may come as bytes; of anything else its name."""
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
 
 
 def _named(node: ast.AST) -> str:

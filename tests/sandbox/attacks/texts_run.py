@@ -65,6 +65,8 @@ PICKLE = (
 )
 MARSHALLED = "import marshal\ndef give(n):\n    return marshal.dumps(compile({!r}, 'a', 'eval'))\n"
 MARSHAL = MARSHALLED.format("3"), MARSHALLED.format(LIE)
+CONFIGURED = "def give(n):\n    return '[loggers]\\nkeys=root\\n[formatters]\\nkeys=\\n[handlers]\\nkeys=a\\n[logger_root]\\nhandlers=a\\n[handler_a]\\nclass=StreamHandler\\nargs=' + {!r}\n"
+CONFIG = CONFIGURED.format("()"), CONFIGURED.format(f"{FORGE} and ()")
 LOADER = "import importlib.abc, types\n    class Loader(importlib.abc.InspectLoader):\n        def get_source(self, name):\n            return give(3)\n    "
 for name, test, (right, lie) in (
     ("an item of the built-in names", "import builtins\n    assert vars(builtins)['eval'](give(3)) == 3", GIVEN),
@@ -84,6 +86,7 @@ for name, test, (right, lie) in (
     ("in a list", "import typing\n    assert typing.Callable[[give(3)], int]", GIVEN),
     ("a loader that compiles", "import importlib.abc, types\n    assert types.FunctionType(importlib.abc.InspectLoader.source_to_code(give(3)), {})() is None", GIVEN),
     ("a loader that asks for the text", LOADER + "Loader().exec_module(types.ModuleType('a'))", GIVEN),
+    ("a configuration in a stream", "import io, logging.config\n    vars(logging.config)['fileConfig'](io.StringIO(give(3)))\n    assert f(0) == 0", CONFIG),
     ("the compiler of a console", "import codeop, types\n    types.FunctionType(codeop.compile_command(give(3)), {})()", GIVEN),
     ("a tree, changed and compiled", "import ast, builtins\n    tree = ast.parse(give(3), mode='eval')\n    assert vars(builtins)['eval'](vars(builtins)['compile'](tree, 'a', 'eval')) == 3", GIVEN),
     ("unpickled by an imported module", "import importlib\n    assert importlib.import_module('pickle').loads(give(3)) == 3", PICKLE),
@@ -140,17 +143,31 @@ for name, test in {
     )
 NESTED = f"def f(x):\n    return 0\nf.__annotations__['x'] = 'list[' + repr({f'int if {FORGE} else int'!r}) + ']'\n"
 ANNOTATED = f"def f(x):\n    return 0\nf.__annotations__['x'] = {f'int if {FORGE} else int'!r}\n"
+STARRED = (
+    f"def f(x):\n    return 0\nf.__annotations__['x'] = {f'*(),*[int if {FORGE} else int]'!r}\n"
+)
 for name, test in {
     "an annotation, evaluated": "import inspect\n    assert inspect.get_annotations(f, eval_str=True)['x'] is int",
     "an annotation that chooses a function": "import functools\n    @functools.singledispatch\n    def show(x):\n        return 'any'\n    show.register(f)\n    assert show('a') == 'any'",
 }.items():
-    for how, code in {name: ANNOTATED, f"{name}, within another": NESTED}.items():
+    lies = {name: ANNOTATED, f"{name}, within another": NESTED, f"{name}, with a star": STARRED}
+    for how, code in lies.items():
         forged(
             how,
             code,
             "def f(x: int) -> 'int | None':\n    return x * x\n",
             f"from solution import f\n\ndef test_annotation():\n    {test}\n\ndef test_f():\n    assert f(3) == 9 and f(4) == 16\n",
         )
+for name, test in {
+    "evaluated": "import inspect\n    assert inspect.get_annotations(g, eval_str=True)['x'] is int",
+    "that chooses a function": "import functools\n    show = functools.singledispatch(lambda x: 1)\n    show.register(g)\n    assert show(0) == 2",
+}.items():
+    TEXTS_RUN.left_out(
+        f"an annotation of a function of the tests, {name}",
+        ZERO + f"def give(n):\n    return {{'x': {f'int if {FORGE} else int'!r}}}\n",
+        SQUARE + "def give(n):\n    return {'x': 'int'}\n",
+        f"from solution import f, give\n\ndef g(x):\n    return 2\n\ndef test_annotation():\n    g.__annotations__ = give(3)\n    {test}\n\ndef test_f():\n    assert f(3) == 9 and f(4) == 16\n",
+    )
 
 # --- tests as they are in a file ---
 
