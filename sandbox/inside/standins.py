@@ -58,6 +58,7 @@ COMPARING = frozenset(
 )
 _SHOWING = frozenset({"items", "keys", "values", "copy"})
 _DIFFERENT = "it has {} items and yields {}"
+_NAMES = frozenset({"__name__", "__qualname__", "__module__"})
 _HIDDEN = frozenset({"__reduce__", "__reduce_ex__", "__getstate__"})
 _COMPARED = {"__eq__": "eq", "__ne__": "ne", **{f"__{o}__": o for o in ORDERINGS}}
 _GENERATORS = (types.GeneratorType, types.CoroutineType)
@@ -77,7 +78,9 @@ class Remote:
         if name == "__annotations__":
             return signatures.readable(_attribute(self, name))
         if name in READABLE:
-            return _attribute(self, name)
+            found = _attribute(self, name)
+            # Libraries write it into code, after they have checked it.
+            return str.__str__(found) if name in _NAMES and isinstance(found, str) else found
         if name in _HIDDEN or (name == "__copy__" and has(type(self), "__next__")):
             raise AttributeError(name)  # `itertools.tee` would copy a generator
         if name == "__code__":

@@ -182,12 +182,15 @@ class Texts:
     def _leads(self, frame: types.FrameType) -> bool:
         """Whether a library came to a frame of its own without a text that the tests lack."""
         entry, module = self._entry(frame), _module(frame)
-        if entry is None or _root(frame) in _WRITERS:
+        if entry is None:
             return True
+        items = _within(_arguments(entry))
+        if _root(frame) in _WRITERS:  # not of one that may have been another when it was checked
+            return not any(is_stand_in(item) and issubclass(type(item), str) for item in items)
         texts = (*self._known(), *_of_code(*_defaults(entry), entry.f_code))
         known = set(map(id, texts))
         annotations = module in _ANNOTATIONS  # see `signatures.readable`
-        for item in _within(_arguments(entry)):
+        for item in items:
             if is_stand_in(item):
                 if not annotations:
                     return False
@@ -223,8 +226,10 @@ def _of_code(*items: object) -> Iterator[object]:
 
 
 def _text(text: object) -> str:
-    """A text that is compiled, which may come as bytes; of anything else its name."""
-    return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+    """A text that is compiled, which may come as bytes; empty if it is neither."""
+    if isinstance(text, bytes):
+        return bytes.decode(text, "utf-8", "replace")
+    return str.__str__(text) if isinstance(text, str) else ""
 
 
 def _named(node: ast.AST) -> str:

@@ -169,6 +169,30 @@ for name, test in {
         f"from solution import f, give\n\ndef g(x):\n    return 2\n\ndef test_annotation():\n    g.__annotations__ = give(3)\n    {test}\n\ndef test_f():\n    assert f(3) == 9 and f(4) == 16\n",
     )
 
+# --- texts of a class of the candidate's, which are others each time that they are shown ---
+
+SHOWN = "class Name(str):\n    def __str__(self):\n        return {!r}\ndef g(x):\n    return x\ng.__name__ = Name('g')\n"
+SHOWN = SHOWN.format(f"g(*a, x=[{FORGE}]): return 1\ndef h")
+for name, test in {
+    "a mock with its signature": "assert mock.create_autospec(solution.g, return_value=1)(3) == 1",
+    "a patch with its signature": "with mock.patch('solution.g', autospec=True, return_value=1):\n        assert solution.g(3) == 1",
+}.items():
+    forged(
+        f"the name of a function, in {name}",
+        ZERO + SHOWN,
+        SQUARE + "def g(x):\n    return x\n",
+        f"from unittest import mock\nimport solution\nfrom solution import f\n\ndef test_g():\n    {test}\n\ndef test_f():\n    assert f(3) == 9 and f(4) == 16\n",
+    )
+# Python 3.11 writes a parameter of `__init__` when it formats the name for the fifth time.
+for number in (5, 6):
+    TEXTS_RUN.left_out(
+        f"the names of a class, shown {number} times",
+        ZERO
+        + f"class Name(str):\n    shown = 0\n    def __format__(self, how):\n        Name.shown += 1\n        return {f'x=[{FORGE}], *y'!r} if Name.shown == {number} else 'x'\ndef give(n):\n    return [(Name('x'), int)]\n",
+        SQUARE + "def give(n):\n    return [('x', int)]\n",
+        "import dataclasses\nfrom solution import f, give\n\ndef test_names():\n    assert dataclasses.make_dataclass('Row', give(3))(3)\n\ndef test_f():\n    assert f(3) == 9 and f(4) == 16\n",
+    )
+
 # --- tests as they are in a file ---
 
 FILE = "import os, sys, unittest\nsys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))\nfrom {}solution import f\n\nclass TestF(unittest.TestCase):\n    def test_f(self):\n        self.assertEqual(f(3), 9)\n{}"
