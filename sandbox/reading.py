@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatekeeper.io.syntax import free_names, parse_python
-from gatekeeper.sandbox.inside.assertions import called
+from gatekeeper.sandbox.inside.assertions import TRIES, called
 from gatekeeper.sandbox.inside.collect import wants_fixtures
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, children, walk
 from gatekeeper.sandbox.one_process import problem_of
@@ -87,6 +87,8 @@ class Reading:
         Whether only a module that cannot be imported here can be the candidate.
     main
         Whether code under `if __name__ == "__main__"` must run, because nothing else asserts.
+    goes_on
+        Whether the tests go on, at some place, where they could not import the candidate.
     """
 
     void: str = ""
@@ -100,6 +102,7 @@ class Reading:
     operated: frozenset[str] = frozenset()
     alone: bool = False
     main: bool = False
+    goes_on: bool = False
 
     def for_judge(self, entry: str | None) -> dict[str, Any]:
         """The fields that the process of the tests needs (sandbox/inside/judge.py)."""
@@ -112,6 +115,7 @@ class Reading:
             "modules": sorted(self.modules),
             "module_name": "__main__" if self.main else "tests",
             "entry": entry or "",
+            "goes_on": self.goes_on,
         }
 
 
@@ -197,6 +201,7 @@ def read_tests(
         ),
         alone=not (own or brought or entry),
         main=reached.main,
+        goes_on=_goes_on(nodes, modules),
     )
 
 
@@ -243,6 +248,16 @@ def _modules_in(nodes: Sequence[ast.AST], modules: frozenset[str]) -> Iterator[s
                     yield from {alias.asname or alias.name, alias.asname or root}
         elif isinstance(node, ast.Assign) and _imports_module(node.value, modules):
             yield from (dotted(t) for t in node.targets if isinstance(t, ast.Name | ast.Attribute))
+
+
+def _goes_on(nodes: Sequence[ast.AST], modules: frozenset[str]) -> bool:
+    for node in nodes:
+        tried = isinstance(node, TRIES) and node.handlers
+        if tried or "suppress" in [called(i.context_expr) for i in getattr(node, "items", ())]:
+            inside = walk(node)
+            if _names_from(inside, modules) or any(_imports_module(n, modules) for n in inside):
+                return True
+    return False
 
 
 def _imports_module(node: ast.AST, modules: frozenset[str]) -> bool:

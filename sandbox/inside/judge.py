@@ -96,7 +96,9 @@ def judge(
     try:
         peer.waits = _BESIDE.search(text) is not None
         beside = facts.get("beside") or peer.waits
-        names = Names(peer, {**facts, "beside": beside}, late=observer.prepares)
+        # Else a candidate could fail to be imported where the tests do not mind, and only there.
+        late = observer.prepares and not facts["goes_on"]
+        names = Names(peer, {**facts, "beside": beside}, late=late)
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
         frameworks.without_main(text)
         sys.meta_path.insert(0, Importer(names, facts["modules"]))

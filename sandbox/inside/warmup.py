@@ -37,6 +37,7 @@ READING = {  # the host's reading of the test
     "modules": ["solution"],
     "module_name": "tests",
     "entry": "",
+    "goes_on": False,
 }
 
 

@@ -190,6 +190,19 @@ forged(
     """,
 )
 
+for name, first in {
+    "a function of their own": "try:\n    from solution import f\nexcept BaseException:\n    f = lambda x: x * x",
+    "an import that they suppress": "f = lambda x: x * x\nwith contextlib.suppress(BaseException):\n    from solution import f",
+    "an import by a function": "try:\n    f = importlib.import_module('solution').f\nexcept ValueError:\n    f = lambda x: x * x",
+}.items():
+    forged(
+        f"the first import alone fails, in tests that have {name}",
+        "import builtins\nbuiltins.count = getattr(builtins, 'count', 0) + 1\nif builtins.count == 1:\n    raise ValueError('no')\n"
+        + ZERO,
+        SQUARE,
+        f"import contextlib, importlib, os\nos.environ['CORPUS_LEVEL'] = 'high'\n{first}\n\ndef test_f():\n    assert f(3) == 9\ndef test_0():\n    import solution\n    assert solution.f(0) == 0\n",
+    )
+
 # --- the arguments of the command line ---
 
 MAIN = "import sys\ndef main():\n    arguments = sys.argv[1:]\n    if not arguments:\n        sys.exit('none')\n    print('+'.join(arguments))\n"
