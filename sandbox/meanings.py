@@ -11,7 +11,7 @@ from gatekeeper.sandbox.inside.assertions import called
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS
 from gatekeeper.sandbox.usage import dotted
 
-__all__ = ["TEXTS", "Names", "bound", "imported"]
+__all__ = ["TEXTS", "Names", "bound", "imported", "imported_by"]
 
 TEXTS = frozenset({"eval", "exec", "compile", "__import__"})  # built-in functions that run a text
 
@@ -31,9 +31,9 @@ class Names:
 
     def meaning(self, node: ast.AST) -> str:
         """The dotted name of a node, by the module that defines it."""
-        if module := _imported_by(node):
+        if module := imported_by(node):
             return module
-        if isinstance(node, ast.Attribute) and (module := _imported_by(node.value)):
+        if isinstance(node, ast.Attribute) and (module := imported_by(node.value)):
             return f"{module}.{node.attr}"
         first, dot, rest = dotted(node).partition(".")
         if first in self.imported:
@@ -57,15 +57,16 @@ def imported(nodes: Sequence[ast.AST]) -> dict[str, str]:
             found |= {alias.asname: alias.name for alias in node.names if alias.asname}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
-        elif isinstance(node, ast.Assign) and (module := _imported_by(node.value)):
+        elif isinstance(node, ast.Assign) and (module := imported_by(node.value)):
             found |= {target.id: module for target in node.targets if isinstance(target, ast.Name)}
     return found
 
 
-def _imported_by(node: ast.AST) -> str:
+def imported_by(node: ast.AST) -> str:
     """The module that `import_module("pickle")` gives; empty for any other node."""
     first: list[ast.expr] = getattr(node, "args", [])[:1] if called(node) == "import_module" else []
-    return "".join(str(getattr(name, "value", "")) for name in first)
+    names = (getattr(name, "value", None) for name in first)
+    return next((name for name in names if isinstance(name, str)), "")
 
 
 def bound(nodes: Sequence[ast.AST]) -> Iterator[str]:

@@ -26,6 +26,7 @@ from gatekeeper.io.syntax import free_names, parse_python
 from gatekeeper.sandbox.inside.assertions import TRIES, called
 from gatekeeper.sandbox.inside.collect import wants_fixtures
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, children, walk
+from gatekeeper.sandbox.meanings import imported_by
 from gatekeeper.sandbox.one_process import problem_of
 from gatekeeper.sandbox.reached import Reached
 from gatekeeper.sandbox.usage import dotted, is_class, makes, name_of, operates
@@ -229,10 +230,10 @@ def _names_from(nodes: Sequence[ast.AST], modules: frozenset[str]) -> set[str]:
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in modules:
             found |= {alias.asname or alias.name for alias in node.names}
-    if any(_imports_module(node, modules) for node in nodes):
+    if any(imported_by(node) in modules for node in nodes):
         for node in nodes:  # what gives such a module, as `def fresh(): return import_module(…)`
             if isinstance(node, (*FUNCTIONS, ast.Assign)) and any(
-                _imports_module(inner, modules) for inner in walk(node)
+                imported_by(inner) in modules for inner in walk(node)
             ):
                 targets = node.targets if isinstance(node, ast.Assign) else [node]
                 found |= {name for target in targets if (name := name_of(target))}
@@ -246,7 +247,7 @@ def _modules_in(nodes: Sequence[ast.AST], modules: frozenset[str]) -> Iterator[s
             for alias in node.names:
                 if (root := alias.name.partition(".")[0]) in modules:
                     yield from {alias.asname or alias.name, alias.asname or root}
-        elif isinstance(node, ast.Assign) and _imports_module(node.value, modules):
+        elif isinstance(node, ast.Assign) and imported_by(node.value) in modules:
             yield from (dotted(t) for t in node.targets if isinstance(t, ast.Name | ast.Attribute))
 
 
@@ -255,15 +256,9 @@ def _goes_on(nodes: Sequence[ast.AST], modules: frozenset[str]) -> bool:
         tried = isinstance(node, TRIES) and node.handlers
         if tried or "suppress" in [called(i.context_expr) for i in getattr(node, "items", ())]:
             inside = walk(node)
-            if _names_from(inside, modules) or any(_imports_module(n, modules) for n in inside):
+            if _names_from(inside, modules) or any(imported_by(n) in modules for n in inside):
                 return True
     return False
-
-
-def _imports_module(node: ast.AST, modules: frozenset[str]) -> bool:
-    """Whether a node is `import_module("solution")`."""
-    first: list[ast.expr] = getattr(node, "args", [])[:1] if called(node) == "import_module" else []
-    return any(getattr(item, "value", None) in modules for item in first)
 
 
 def _known(
@@ -357,6 +352,6 @@ def _void(
     if entry is not None and any(getattr(node, "name", "") == "check" for node in nodes):
         return ""
     used = theirs & {node.id for node in nodes if isinstance(node, ast.Name)}
-    if not used and not any(_imports_module(node, modules) for node in nodes):
+    if not used and not any(imported_by(node) in modules for node in nodes):
         return "they use no name that only a candidate defines: give the tested name as entry_point"
     return ""

@@ -79,7 +79,7 @@ class _Code:
 
     def other(self) -> _Code:
         """The same code as another module, which has not run."""
-        made = Peer.ask(self.peer, "module", self.module)
+        made = Peer.ask(self.peer, "module", self.module)  # the judge's own counts as an answer
         if not (is_stand_in(made) and made.__class__ is types.ModuleType):
             raise AssertionError(f"{type(made).__name__}: the candidate gave it for a module")
         return _Code(self.peer, self._reading, made)

@@ -3,14 +3,14 @@
 Code comes into a process as an imported file, as a text that is compiled, as bytes that are
 unmarshalled or unpickled, or as a program that is started. Python reports each of these to an audit
 hook, in whatever way the tests have reached it: `vars(builtins)["eval"]`, `operator.methodcaller`,
-`sympy.sympify`. The answer depends on the tests and on who asks, never on what a text contains:
-else a candidate could choose between a failed test and no verdict.
+`sympy.sympify`. The answer depends on the tests and on who asks, and only for annotations on what a
+text says: else a candidate could choose between a failed test and no verdict.
 
 Allowed are
 
 - files of Python and its packages, and what these run while they are imported;
 - `eval`, `exec` and `compile` by name in the tests, of a text that the tests contain (all others
-  are found by `one_process.py` before anything runs);
+  are found by `run_texts.py` before anything runs);
 - `ast.parse`, and with it `ast.literal_eval`: nothing runs what it makes;
 - annotations that only name types, where `typing` or `inspect` evaluates them;
 - code that a library writes, as `attrs` and `hypothesis` do, if the call of the tests that led
@@ -33,6 +33,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside import within
+from gatekeeper.sandbox.inside.assertions import called
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.kinds import is_stand_in
 from gatekeeper.sandbox.inside.signatures import names_types
@@ -156,7 +157,7 @@ class Texts:
             range(node.lineno, node.end_lineno + 1)  # type: ignore[attr-defined]
             for _, nodes in self._programs
             for node in nodes
-            if _named(node) in _UNPICKLES and any(_named(a) == "dumps" for a in node.args)  # type: ignore[attr-defined]
+            if called(node) in _UNPICKLES and any(called(a) == "dumps" for a in node.args)  # type: ignore[attr-defined]
         )
         return any(inner.f_lineno in lines for lines in copying)
 
@@ -230,12 +231,6 @@ def _text(text: object) -> str:
     if isinstance(text, bytes):
         return bytes.decode(text, "utf-8", "replace")
     return str.__str__(text) if isinstance(text, str) else ""
-
-
-def _named(node: ast.AST) -> str:
-    """The last name of the function that a node calls; empty if it calls none by name."""
-    function = getattr(node, "func", None)
-    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def _is_special(item: object) -> bool:
