@@ -85,8 +85,8 @@ class BundledModel:
         self.tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._end = self.tokenizer.token_to_id(END)
         self._pad = self.tokenizer.token_to_id(PAD)
-        layers, pair, _, heads, _, width = self._session.get_inputs()[3].shape
-        self._empty_cache = (layers, pair, heads, width)
+        # Keys and values of each layer, (B, H, S, D).
+        self._past = {given.name: given.shape for given in self._session.get_inputs()[3:]}
         self.context_length = gatekeeper.bundled.CONTEXT_LENGTH
 
     def encode(self, prompt: str) -> list[int]:
@@ -185,20 +185,22 @@ class BundledModel:
             tokens[row, width - len(item.prompt) :] = item.prompt
             mask[row, width - len(item.prompt) :] = 1
         positions = np.maximum(mask.cumsum(1) - 1, 0)
-        layers, pair, heads, head_width = self._empty_cache
-        past = np.zeros((layers, pair, len(items), heads, 0, head_width), np.float32)
+        past = [
+            np.zeros((len(items), heads, 0, width), np.float32)
+            for _, heads, _, width in self._past.values()
+        ]
         active = items
         for _ in range(max_new_tokens):
-            logits, past = self._session.run(
+            logits, *past = self._session.run(
                 None,
                 {
                     "input_ids": tokens,
                     "position_ids": positions,
                     "attention_mask": mask,
-                    "past": past,
+                    **dict(zip(self._past, past, strict=True)),
                 },
             )
-            logprobs = _log_softmax(logits[:, -1].astype(np.float64))
+            logprobs = _log_softmax(logits.astype(np.float64))
             chosen = [item.choose(row) for item, row in zip(active, logprobs, strict=True)]
             for item, token in zip(active, chosen, strict=True):
                 item.ended = token == self._end
@@ -208,10 +210,10 @@ class BundledModel:
                 return
             active = [item for item, go in zip(active, going, strict=True) if go]
             if not going.all():
-                past = past[:, :, going]
+                past = [part[going] for part in past]
             tokens = np.array(chosen, np.int64)[going, None]
             positions = positions[going, -1:] + 1
-            mask = np.pad(mask[going], ((0, 0), (0, 1)), constant_values=1)
+            mask = np.hstack((mask[going], np.ones_like(tokens)))
 
     def _generation(self, item: "Decoding") -> Generation:
         stopped = item.tokens[-1] == self._end

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.export import Dim
 
-from tools.bundled.network import Llama, Shape
+from tools.bundled.network import Cache, Llama, Shape
 from tools.bundled.tokenizer import CHAT_TEMPLATE, END, PAD, SPECIALS, TASK, load_tokenizer
 
 
@@ -21,8 +21,10 @@ class WithCache(nn.Module):  # type: ignore[misc]  # torch is untyped here
     """The network as one function of tensors, for ONNX.
 
     input_ids, position_ids (B, T) int64; attention_mask (B, S + T) int64, 1 for real tokens, over
-    cached and new positions; past (layers, 2, B, H, S, D) -> logits (B, T, V), present
-    (layers, 2, B, H, S + T, D). Padding may be on either side.
+    cached and new positions; past keys and values of each layer (B, H, S, D) -> logits of the last
+    position (B, V), keys and values of each layer (B, H, S + T, D). Padding may be on either side.
+    Each of the keys and values is a tensor of its own: one tensor of all would be copied whole, to
+    be taken apart and put together, for every token.
     """
 
     def __init__(self, model: Llama) -> None:
@@ -30,38 +32,33 @@ class WithCache(nn.Module):  # type: ignore[misc]  # torch is untyped here
         self.model = model
 
     def forward(
-        self, input_ids: Tensor, position_ids: Tensor, attention_mask: Tensor, past: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self, input_ids: Tensor, position_ids: Tensor, attention_mask: Tensor, past: list[Cache]
+    ) -> tuple[Tensor, list[Cache]]:
         new, total = input_ids.shape[1], attention_mask.shape[1]
         query = torch.arange(new)[:, None] + (total - new)
         seen = (torch.arange(total)[None] <= query)[None] & (attention_mask[:, None] > 0)
         mask = (~seen)[:, None].float() * -1e9
-        cached = [(past[i, 0], past[i, 1]) for i in range(past.shape[0])]
-        states, cache = self.model.hidden(input_ids, position_ids, mask, cached)
-        return self.model.logits(states), torch.stack([torch.stack(pair) for pair in cache])
+        states, cache = self.model.hidden(input_ids, position_ids, mask, past)
+        return self.model.logits(states[:, -1]), cache
 
 
 def export_onnx(model: Llama, path: Path) -> None:
     """Write the network with its key-value cache as one ONNX file."""
     shape = model.shape
-    past = torch.zeros(
-        shape.num_hidden_layers,
-        2,
-        3,
-        shape.num_attention_heads,
-        5,
-        shape.head_dim,
-        dtype=torch.float32,
-    )
+    layers = range(shape.num_hidden_layers)
+    size = (3, shape.num_attention_heads, 5, shape.head_dim)
+    past = [(torch.zeros(size), torch.zeros(size)) for _ in layers]
+    cached = [f"{part}_{i}" for i in layers for part in ("keys", "values")]
     ids = torch.ones(3, 4, dtype=torch.int64)
     both = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
+    of_cache = {0: Dim.DYNAMIC, 2: Dim.DYNAMIC}
     torch.onnx.export(
         WithCache(model).eval(),
         (ids, ids.clone(), torch.ones(3, 9, dtype=torch.int64), past),
         path,
-        input_names=["input_ids", "position_ids", "attention_mask", "past"],
-        output_names=["logits", "present"],
-        dynamic_shapes=(both, both, both, {2: Dim.DYNAMIC, 4: Dim.DYNAMIC}),
+        input_names=["input_ids", "position_ids", "attention_mask", *(f"past_{n}" for n in cached)],
+        output_names=["logits", *cached],
+        dynamic_shapes=(both, both, both, [(of_cache, of_cache) for _ in layers]),
         dynamo=True,
         external_data=False,
         verbose=False,
