@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
+
+from msgspec import Struct
 
 from gatekeeper.adapters.positions import Scope, check_scope
 from gatekeeper.arguments import check_choice
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.limits import MAX_ID, is_id
-from gatekeeper.types.quick_init import quick_init
+from gatekeeper.types.as_dataclass import as_dataclass
 
 __all__ = ["CallSettings", "Verify", "outputs_requested", "settings_of", "with_settings"]
 
@@ -22,9 +24,8 @@ Verify = Literal["auto", "always", "never"]
 _VERIFY = get_args(Verify)
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
-class CallSettings:
+@as_dataclass
+class CallSettings(Struct, frozen=True):
     """The settings of one call.
 
     Parameters

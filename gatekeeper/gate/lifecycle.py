@@ -130,7 +130,7 @@ class Lifecycle(Locked):
 
     def _decide(self, new: NewOutput, events: list[Event]) -> Answer:
         """Adds what is to be logged to the events."""
-        generation, candidate, force, _ = new
+        generation, candidate, force = new.generation, new.candidate, new.force
         state = self._state
         if candidate is None or candidate.id in state.ids:
             return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from gatekeeper.arguments import check_flag
 from gatekeeper.budget.groups import groups_of
@@ -22,7 +23,7 @@ from gatekeeper.types.values import COST, LEAST_COST, MOST_COST, as_features
 __all__ = ["NewOutput", "OutputReader"]
 
 
-class NewOutput(NamedTuple):
+class NewOutput(Struct, frozen=True):
     """A new output."""
 
     generation: Generation

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
+from msgspec import Struct
 from multidict import CIMultiDictProxy
 
 from gatekeeper.adapters.openai.call_settings import CallSettings, outputs_requested
@@ -19,7 +20,7 @@ from gatekeeper.gateway.logprobs import NOTHING, Requested, requested
 from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.settings import ON_FAILED, WAITS, GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
-from gatekeeper.types.quick_init import quick_init
+from gatekeeper.types.as_dataclass import as_dataclass
 from gatekeeper.wording import nearest
 
 __all__ = ["BODY_KEY", "TASK_HEADER", "Call", "check_unread", "make_ready", "read_call"]
@@ -32,9 +33,8 @@ _NAME = "".join(rf"(?:{letter}|\\u(?i:{ord(letter):04x}))" for letter in BODY_KE
 _MEMBER = re.compile(rf'(?<!\\)"{_NAME}"\s*:'.encode())
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
-class Call:
+@as_dataclass
+class Call(Struct, frozen=True):
     """A request for outputs.
 
     Attributes

@@ -19,11 +19,10 @@ NaN is stored as null and an infinity as a string, so that every row is JSON for
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any, ClassVar, NamedTuple, Self
 
-import numpy as np
+from msgspec import Struct
 
 from gatekeeper.drift.fingerprint import Fingerprint
 from gatekeeper.log.json_values import json_number, number_of, outcome_data, outcome_of
@@ -45,7 +44,8 @@ from gatekeeper.types import (
     PolicyHealth,
     Signals,
 )
-from gatekeeper.types.quick_init import quick_init
+from gatekeeper.types.as_dataclass import as_dataclass
+from gatekeeper.types.values import NO_POSITIONS
 
 __all__ = [
     "Decided",
@@ -63,8 +63,6 @@ __all__ = [
     "decision_of",
 ]
 
-_NO_POSITIONS = np.empty(0)
-
 
 class Row(NamedTuple):
     """An event as a log stores it."""
@@ -74,9 +72,8 @@ class Row(NamedTuple):
     data: Mapping[str, Any]  # JSON values
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
-class Decided:
+@as_dataclass
+class Decided(Struct, frozen=True):
     """An output was decided on.
 
     The token arrays of `generation` are not stored, only their signals.
@@ -140,9 +137,9 @@ class Decided:
         generation = Generation(
             id_,
             data.text,
-            _NO_POSITIONS,
-            _NO_POSITIONS,
-            _NO_POSITIONS,
+            NO_POSITIONS,
+            NO_POSITIONS,
+            NO_POSITIONS,
             data.prompt_tokens,
             data.output_tokens,
             data.model,
@@ -181,8 +178,8 @@ def decision_of(data: StoredDecision) -> Decision:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _OfOutput:
+@as_dataclass
+class _OfOutput(Struct, frozen=True):
     """An event of an output, without further data."""
 
     kind: ClassVar[str]
@@ -199,16 +196,15 @@ class _OfOutput:
         return cls(id_)
 
 
-class ReservedAgain(_OfOutput):
+@as_dataclass
+class ReservedAgain(_OfOutput, frozen=True):
     """Budget was reserved again, for an output whose reservation had been released."""
 
-    __slots__ = ()
     kind = "reserved"
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
-class Settled:
+@as_dataclass
+class Settled(Struct, frozen=True):
     """A verdict on a selected output, charged to the budget. `outcome.cost` is the charge."""
 
     kind: ClassVar[str] = "outcome"
@@ -228,8 +224,8 @@ class Settled:
         return cls(id_, outcome_of(data), nan if data.taken is None else data.taken)
 
 
-@dataclass(frozen=True, slots=True)
-class Released:
+@as_dataclass
+class Released(Struct, frozen=True):
     """A verification ended without a verdict, and its reservation was given back."""
 
     kind: ClassVar[str] = "released"
@@ -249,15 +245,15 @@ class Released:
         return cls(id_, data.why, None if data.outcome is None else outcome_of(data.outcome))
 
 
-class Learned(_OfOutput):
+@as_dataclass
+class Learned(_OfOutput, frozen=True):
     """The policy was updated with the output's outcome."""
 
-    __slots__ = ()
     kind = "learned"
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalVerdict:
+@as_dataclass
+class ExternalVerdict(Struct, frozen=True):
     """A verdict from outside on an output that was not selected: nothing is charged or learned."""
 
     kind: ClassVar[str] = "audited"
@@ -275,8 +271,8 @@ class ExternalVerdict:
         return cls(id_, outcome_of(data))
 
 
-@dataclass(frozen=True, slots=True)
-class FingerprintChanged:
+@as_dataclass
+class FingerprintChanged(Struct, frozen=True):
     """The conditions of labels from here on: models, prompt template, verifier, signals."""
 
     kind: ClassVar[str] = "fingerprint"
@@ -304,8 +300,8 @@ class FingerprintChanged:
         return cls(fingerprint, data.on_drift, data.why, data.tests)
 
 
-@dataclass(frozen=True, slots=True)
-class HealthChanged:
+@as_dataclass
+class HealthChanged(Struct, frozen=True):
     """Whether what the policy learned holds, from here on."""
 
     kind: ClassVar[str] = "calibration"
@@ -324,8 +320,8 @@ class HealthChanged:
         return cls(data.status, data.why)
 
 
-@dataclass(frozen=True, slots=True)
-class WarmupRepeated:
+@as_dataclass
+class WarmupRepeated(Struct, frozen=True):
     """The policy's warm-up begins again, because the last one ended without a single verdict."""
 
     kind: ClassVar[str] = "warmup"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from gatekeeper.types.quick_init import quick_init
+from msgspec import Struct
+
+from gatekeeper.types.as_dataclass import as_dataclass
 from gatekeeper.types.states import Reason, SignalState
 
 __all__ = ["Candidate", "Decision", "Signals"]
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
-class Signals:
+@as_dataclass
+class Signals(Struct, frozen=True):
     """The paper's three uncertainty signals (Section "Unified Decision Framework").
 
     Larger means more uncertain. A signal that cannot be computed is NaN, never a made-up value.
@@ -33,23 +33,24 @@ class Signals:
         return SignalState.PARTIAL if has1 or has2 or has3 else SignalState.MISSING
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
-class Candidate:
+@as_dataclass
+class Candidate(Struct, frozen=True):
     """The part of an output that a policy gets before verification."""
 
     id: str
     signals: Signals
     cost_estimate: float  # ĉ > 0, ex-ante proxy; any unit, the same for the whole stream
     # Of the generation: finite numbers by name, in the order of the names.
-    features: Mapping[str, float] = field(default_factory=dict, hash=False)
+    features: Mapping[str, float] = {}
     # Groups for which the budget has caps: {"tenant": "a"}.
-    groups: Mapping[str, str] = field(default_factory=dict, hash=False)
+    groups: Mapping[str, str] = {}
+
+    def __hash__(self) -> int:  # without the dicts
+        return hash((self.id, self.signals, self.cost_estimate))
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
-class Decision:
+@as_dataclass
+class Decision(Struct, frozen=True):
     """Verify or not, and why."""
 
     verify: bool

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from gatekeeper.arguments import check_count
-from gatekeeper.types.quick_init import quick_init
+from gatekeeper.types.as_dataclass import as_dataclass
 from gatekeeper.types.scores import log_probabilities_of_scores
 from gatekeeper.types.values import (
     MASKED,
     MOST_TOKENS,
+    NO_POSITIONS,
     FloatArray,
     as_features,
     as_floats,
     as_log_probabilities,
     check_text,
-    no_positions,
 )
 
 __all__ = ["Generation"]
@@ -30,9 +31,8 @@ _FLOAT64 = np.dtype(np.float64)
 _BROKEN_OFF = {"failed", "cancelled", "error", "abort"}
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, eq=False)
-class Generation:
+@as_dataclass
+class Generation(Struct, frozen=True, eq=False):
     """One model output with its token log-probabilities, as far as known.
 
     Attributes
@@ -56,15 +56,15 @@ class Generation:
 
     id: str
     text: str
-    logprob: FloatArray = field(default_factory=no_positions)
-    top1: FloatArray = field(default_factory=no_positions)
-    top2: FloatArray = field(default_factory=no_positions)
+    logprob: FloatArray = NO_POSITIONS
+    top1: FloatArray = NO_POSITIONS
+    top2: FloatArray = NO_POSITIONS
     prompt_tokens: int | None = None
     output_tokens: int | None = None
     model: str | None = None
     finish_reason: str | None = None
     k_seen: int = 0
-    features: Mapping[str, float] = field(default_factory=dict)
+    features: Mapping[str, float] = {}
 
     def __post_init__(self) -> None:
         """Raises BadInputError for values that are not numbers, or that the log could not store."""
@@ -75,7 +75,7 @@ class Generation:
             and logprob.dtype is top1.dtype is top2.dtype is _FLOAT64
         ):
             for name in ("logprob", "top1", "top2"):
-                object.__setattr__(self, name, as_floats(name, getattr(self, name)))
+                force_setattr(self, name, as_floats(name, getattr(self, name)))
         if not type(self.id) is type(self.text) is str:
             check_text("id", self.id)
             check_text("text", self.text)
@@ -91,10 +91,10 @@ class Generation:
         if not (type(k) is int and 0 <= k <= MOST_TOKENS):
             self._set_count("k_seen", k)
         if type(self.features) is not dict or self.features:
-            object.__setattr__(self, "features", as_features(self.features))
+            force_setattr(self, "features", as_features(self.features))
 
     def _set_count(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, check_count(name, value, least=0, most=MOST_TOKENS))
+        force_setattr(self, name, check_count(name, value, least=0, most=MOST_TOKENS))
 
     @classmethod
     def from_logprobs(cls, text: str, logprobs: Any, *, id: str = "", **more: Any) -> Self:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
+from gatekeeper.types.as_dataclass import as_dataclass
 from gatekeeper.types.outcome import GateResult
-from gatekeeper.types.quick_init import quick_init
 
 __all__ = ["GateFacts", "Observation"]
 
 
-@dataclass(frozen=True, slots=True)
-class GateFacts:
+@as_dataclass
+class GateFacts(Struct, frozen=True):
     """Facts that are the same for all outputs of a gate.
 
     Attributes
@@ -29,9 +29,8 @@ class GateFacts:
     verifier: str = ""
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
-class Observation:
+@as_dataclass
+class Observation(Struct, frozen=True):
     """A decision, or the outcome that followed.
 
     Attributes

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import inf, isfinite
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
 from gatekeeper.errors import BadInputError
 from gatekeeper.notebook import as_html
+from gatekeeper.types.as_dataclass import as_dataclass
 from gatekeeper.types.candidate import Decision, Signals
-from gatekeeper.types.quick_init import quick_init
 from gatekeeper.types.states import Label, UndecidedState, Verdict
 from gatekeeper.types.values import as_number
 from gatekeeper.wording import nearest
@@ -21,9 +23,8 @@ __all__ = ["GateResult", "Outcome", "Undecided"]
 _to_json = json.JSONEncoder(allow_nan=False).encode
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
-class Outcome:
+@as_dataclass
+class Outcome(Struct, frozen=True):
     """The result of a verification.
 
     Attributes
@@ -47,7 +48,7 @@ class Outcome:
     cost: float | None = None
     seconds: float = 0.0
     detail: str = ""
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = {}
     value: float | None = None
 
     def __post_init__(self) -> None:
@@ -70,9 +71,9 @@ class Outcome:
         if not 0.0 <= seconds < inf:
             raise BadInputError(f"seconds={self.seconds!r}: must be finite and at least 0")
         if seconds is not self.seconds:  # few are no float, and setting takes long
-            object.__setattr__(self, "seconds", seconds)
+            force_setattr(self, "seconds", seconds)
         if self.cost is not None and type(self.cost) is not float:
-            object.__setattr__(self, "cost", as_number("cost", self.cost))
+            force_setattr(self, "cost", as_number("cost", self.cost))
         if self.value is not None:
             value = as_number("value", self.value)
             if not isfinite(value):
@@ -80,11 +81,11 @@ class Outcome:
                     f"value={self.value!r}: a finite number is needed; a verifier that could not "
                     "tell returns INFRA_ERROR"
                 )
-            object.__setattr__(self, "value", value)
+            force_setattr(self, "value", value)
         try:
             # A copy, as a log keeps it: the caller's may change before the gate stores it.
             meta = dict(self.meta)
-            object.__setattr__(self, "meta", json.loads(_to_json(meta)) if meta else meta)
+            force_setattr(self, "meta", json.loads(_to_json(meta)) if meta else meta)
         except (TypeError, ValueError, RecursionError) as e:
             raise BadInputError(
                 f"meta={self.meta!r:.80}: only JSON values can be kept: {e}"
@@ -104,9 +105,8 @@ class Outcome:
         return self.value
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
-class GateResult:
+@as_dataclass
+class GateResult(Struct, frozen=True):
     """The result of a gate for an output. `outcome` is None when nothing was verified."""
 
     id: str
@@ -134,8 +134,8 @@ class GateResult:
         return as_html(f"output {self.id}", rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Undecided:
+@as_dataclass
+class Undecided(Struct, frozen=True):
     """In place of a GateResult, for an output without a decision, which is not counted.
 
     `error` describes the problem in words; "" if there was none.

@@ -19,6 +19,7 @@ __all__ = [
     "MASKED",
     "MOST_COST",
     "MOST_TOKENS",
+    "NO_POSITIONS",
     "BoolArray",
     "FloatArray",
     "IntArray",
@@ -27,23 +28,18 @@ __all__ = [
     "as_log_probabilities",
     "as_number",
     "check_text",
-    "no_positions",
 ]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
+NO_POSITIONS: FloatArray = np.empty(0)
 MASKED = -9999.0  # what HTTP servers send for a log-probability of -inf
 MOST_TOKENS = 1 << 53  # floats are exact up to here, and logs store whole numbers of 64 bits
 # Of ĉ and c: between these, sums, squares and ratios of them stay finite.
 LEAST_COST, MOST_COST = 1e-100, 1e100
 COST = f"a number above 0, from {LEAST_COST:g} to {MOST_COST:g}"
 LOGIT = 1e-3  # a log-probability cannot exceed 0; this much is rounding
-
-
-def no_positions() -> FloatArray:
-    """An array of no token positions."""
-    return np.empty(0)
 
 
 def as_number(name: str, value: object) -> float:
