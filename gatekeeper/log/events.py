@@ -99,12 +99,13 @@ class Decided(Struct, frozen=True):
         generation, candidate, decision = self.generation, self.candidate, self.decision
         signals, score, threshold = candidate.signals, decision.score, decision.threshold
         h1, h2, h3 = signals.h1, signals.h2, signals.h3
-        # `isfinite` first: nearly all are, and each output comes through here.
+        # `isfinite` first: nearly all are, and each output comes through here. Plain strings: the
+        # garbage collector leaves out a dict of them, and follows one with members of enums.
         data: dict[str, Any] = {
             "h1": h1 if isfinite(h1) else json_number(h1),
             "h2": h2 if isfinite(h2) else json_number(h2),
             "h3": h3 if isfinite(h3) else json_number(h3),
-            "signal": signals.state,
+            "signal": str(signals.state),
             "n_tokens": signals.n_tokens,
             "n_margins": signals.n_margins,
             "token_coverage": self.token_coverage,
@@ -114,7 +115,7 @@ class Decided(Struct, frozen=True):
             "forced": self.forced,
             "warmup": self.warmup,
             "verify": decision.verify,
-            "reason": decision.reason,
+            "reason": str(decision.reason),
             "score": score if isfinite(score) else json_number(score),
             "threshold": threshold if isfinite(threshold) else json_number(threshold),
             "stratum": decision.stratum,
