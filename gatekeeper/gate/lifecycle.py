@@ -163,14 +163,13 @@ class Lifecycle(Locked):
             found = self._continue(new, learn=learn)
             self._log.sync()
             return found
-        if self._sinks or not self._verifies:
-            self._log.sync()
+        if self._verifies and not self._sinks:
+            return answer
+        self._log.sync()
+        result = answer if isinstance(answer, GateResult) else answer.result()
         if self._sinks:
-            result = answer if isinstance(answer, GateResult) else answer.result()
             self._sinks.decided(result, new.response_id)
-        if isinstance(answer, Output) and not self._verifies:
-            return answer.result()
-        return answer
+        return answer if self._verifies else result
 
     def _continue(self, new: NewOutput, *, learn: bool) -> Output | GateResult:
         """Go on with an output whose id is known."""

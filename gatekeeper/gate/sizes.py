@@ -23,9 +23,9 @@ KEPT = 10_000  # characters of a detail that is too long
 
 def check_size(generation: Generation) -> None:
     """Raises BadInputError for an output that no log could store."""
-    texts = generation.text, generation.model or "", generation.finish_reason or ""
-    if LONGEST * sum(map(len, texts)) > MAX_LINE - ROOM:  # of few outputs
-        size = sum(len(_quoted(text)) for text in texts)
+    text, model, reason = generation.text, generation.model or "", generation.finish_reason or ""
+    if LONGEST * (len(text) + len(model) + len(reason)) > MAX_LINE - ROOM:  # of few outputs
+        size = sum(len(_quoted(part)) for part in (text, model, reason))
         if size > MAX_LINE - ROOM:
             raise BadInputError(
                 f"id={generation.id!r}: its text has {size / (1 << 20):.1f} MiB as JSON, and "
