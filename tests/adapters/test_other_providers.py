@@ -300,21 +300,18 @@ def scores_of(model: BundledModel, prompts: list[str]) -> tuple[Any, Any]:
     items = [model.encode(prompt) for prompt in prompts]
     width = max(map(len, items))
     rows = [[end] * (width - len(tokens)) + tokens for tokens in items]
-    layers, pair, heads, head_width = model._empty_cache
     steps = []
     for _ in range(40):
         ids = np.array(rows, np.int64)
         mask = np.array([[0] * (width - len(t)) + [1] * len(t) for t in items], np.int64)
         mask = np.pad(mask, ((0, 0), (0, ids.shape[1] - width)), constant_values=1)
-        past = np.zeros((layers, pair, len(rows), heads, 0, head_width), np.float32)
-        positions = np.maximum(mask.cumsum(1) - 1, 0)
-        inputs = {
-            "input_ids": ids,
-            "position_ids": positions,
-            "attention_mask": mask,
-            "past": past,
+        past = {
+            name: np.zeros((len(rows), heads, 0, head_width), np.float32)
+            for name, (_, heads, _, head_width) in model._past.items()
         }
-        logits = session.run(None, inputs)[0][:, -1]
+        positions = np.maximum(mask.cumsum(1) - 1, 0)
+        inputs = {"input_ids": ids, "position_ids": positions, "attention_mask": mask, **past}
+        logits = session.run(None, inputs)[0]
         steps.append(logits)
         for row, best in zip(rows, logits.argmax(-1), strict=True):
             row.append(end if end in row[width:] else int(best))
