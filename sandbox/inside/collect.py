@@ -14,7 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.counting import COUNTER, as_written
-from gatekeeper.sandbox.inside.frameworks import Skips, finish, run_pytest, run_unittest
+from gatekeeper.sandbox.inside.frameworks import (
+    Skips,
+    TestsModule,
+    finish,
+    run_pytest,
+    run_unittest,
+)
 from gatekeeper.sandbox.inside.kinds import is_stand_in
 from gatekeeper.sandbox.inside.nodes import walk
 
@@ -57,7 +63,7 @@ def items(
     if tests and by_pytest:
         yield "pytest", functools.partial(run_pytest, names, nodes, skips)
         return
-    module = _Module(names)
+    module = TestsModule(names)
     for setup in ("setUpModule", "setup_module"):
         _call_if_there(names, setup, module)
     for name, item in tests.items():
@@ -103,19 +109,6 @@ def check(
         return "check", candidate(entry)
     except (AttributeError, KeyError):
         raise NameError(f"name {entry!r} is not defined") from None
-
-
-class _Module:
-    """A module whose attributes are the names of the tests."""
-
-    def __init__(self, names: dict[str, Any]) -> None:
-        vars(self)["names"] = names
-
-    def __getattr__(self, name: str) -> Any:
-        return vars(self)["names"][name]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        vars(self)["names"][name] = value
 
 
 def _function(names: dict[str, Any], function: Any, arguments: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.state import leaves_state
 
-__all__ = ["Skips", "finish", "module_of", "run_pytest", "run_unittest", "without_main"]
+__all__ = ["Skips", "TestsModule", "finish", "run_pytest", "run_unittest", "without_main"]
 
 
 def finish(function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> None:
@@ -160,7 +160,7 @@ def run_pytest(names: dict[str, Any], nodes: Sequence[ast.AST], skips: Skips) ->
     """
     pytest = importlib.import_module("pytest")
     _finish_coroutines()
-    module = _Module("tests", names)
+    module = TestsModule(names)
     reports: list[Any] = []
     problems: list[Exception] = []
     # What is set up for several tests may be why a later one skips itself.
@@ -240,17 +240,27 @@ def run_pytest(names: dict[str, Any], nodes: Sequence[ast.AST], skips: Skips) ->
         raise AssertionError("no test ran")
 
 
-class _Module(types.ModuleType):
-    """A module of these names, to which a setup may add some."""
+class TestsModule(types.ModuleType):
+    """The module of the tests: its attributes are their own global names, not the candidate's.
 
-    def __init__(self, name: str, names: dict[str, Any]) -> None:
-        super().__init__(name)
-        vars(self).update(names)
-        vars(self)["__gatekeeper_names__"] = names
+    `dataclasses` and pytest read its `__dict__`, and a setup adds attributes.
+    """
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        super().__init__("tests")
+        object.__setattr__(self, "_names", names)
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        return self._names
+
+    def __getattr__(self, name: str) -> Any:
+        if not dict.__contains__(self._names, name):
+            raise AttributeError(name)
+        return self._names[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        vars(self)["__gatekeeper_names__"][name] = value
+        self._names[name] = value
 
 
 _SETUPS = frozenset({"setupclass", "setup_class", "setupmodule", "setup_module"})
@@ -270,17 +280,6 @@ def _problems(item: Any, texts: Collection[Any]) -> Iterator[Exception]:
             isinstance(text, str) and text not in texts for text in conditions
         ):  # which pytest would run
             yield AssertionError(f"{item.name}: {mark.name} of a text that the tests do not have")
-
-
-def module_of(name: str, names: dict[str, Any]) -> types.ModuleType:
-    """The module of the tests, where `dataclasses` looks up what an annotation names."""
-
-    class Tests(types.ModuleType):
-        @property
-        def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-            return names
-
-    return Tests(name)
 
 
 def without_main(text: str) -> None:

@@ -103,7 +103,7 @@ def judge(
         frameworks.without_main(text)
         sys.meta_path.insert(0, Importer(names, facts["modules"]))
         if MODULE not in facts["modules"]:
-            sys.modules[MODULE] = frameworks.module_of(MODULE, names)
+            sys.modules[MODULE] = frameworks.TestsModule(names)
         theirs = frozenset(facts["theirs"])
         ahead: list[_Program] = []
 
