@@ -63,6 +63,8 @@ _MODULES = (
     "frameworks",
     "collect",
     "unseen",
+    "chosen",
+    "heard",
     "texts",
     "names",
     "judge",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import itertools
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -31,8 +32,8 @@ def decode(
     asked: Callable[[int, int], Any] | None = None,
     loans: Loans | None = None,
     places: Places | None = None,
-    max_hashed: int = MAX_HASHED,
-    max_items: int = MAX_ITEMS,
+    heard: Callable[[str], None] | None = None,
+    limited: bool = True,
 ) -> Any:
     """The value that `encode` has written.
 
@@ -48,8 +49,10 @@ def decode(
         The values that both sides have; None: there are none.
     places
         Is given each list, dict, set and array, by the place of its tag.
-    max_hashed, max_items
-        Most entries of sets and dicts, and most items.
+    heard
+        Is called with each text.
+    limited
+        Whether it may have only so many items, and entries of sets and dicts.
 
     Returns
     -------
@@ -62,7 +65,7 @@ def decode(
         `encode` does not write such bytes, or they exceed a limit.
     """
     try:
-        return _Reader(data, other, asked, loans, places, max_hashed, max_items).value()
+        return _Reader(data, other, asked, loans, places, heard, limited).value()
     except MalformedError:
         raise
     except (
@@ -86,16 +89,19 @@ class _Reader:
         asked: Callable[[int, int], Any] | None,
         loans: Loans | None,
         places: Places | None,
-        max_hashed: int,
-        max_items: int,
+        heard: Callable[[str], None] | None,
+        limited: bool,
     ) -> None:
         self._data, self._at, self.other, self._asked = data, 0, other, asked
+        self._heard = heard
         self._places = Places() if places is None else places
         self._loans = loans
         self._lent: dict[int, Any] = {}  # the loans that are being read, by place
-        self._hashed, self._items_left = max_hashed, max_items
+        self._hashed, self._items_left = MAX_HASHED, MAX_ITEMS
+        if not limited:
+            self._hashed = self._items_left = sys.maxsize
         # If entries are not limited, only the sender's own time is at risk.
-        self._compared = MAX_COMPARED if max_hashed <= MAX_HASHED else None
+        self._compared = MAX_COMPARED if limited else None
 
     def value(self) -> Any:
         found = self.item(0)
@@ -145,6 +151,12 @@ class _Reader:
 
     def items(self, depth: int) -> Iterator[Any]:
         return map(self.item, itertools.repeat(depth + 1, self._number()))
+
+    def read_text(self, depth: int) -> str:
+        text = self.sized().decode("utf-8", "surrogatepass")
+        if self._heard is not None:
+            self._heard(text)
+        return text
 
     def read_list(self, depth: int) -> list[Any]:
         made: list[Any] = []
@@ -237,7 +249,7 @@ _READERS: dict[bytes, Callable[[_Reader, int], Any]] = {
     b"i": lambda reader, depth: int.from_bytes(reader.sized(), "little", signed=True),
     b"f": lambda reader, depth: struct.unpack("<d", reader.take(8))[0],
     b"c": lambda reader, depth: complex(*struct.unpack("<dd", reader.take(16))),
-    b"s": lambda reader, depth: reader.sized().decode("utf-8", "surrogatepass"),
+    b"s": _Reader.read_text,
     b"b": lambda reader, depth: reader.sized(),
     b"l": _Reader.read_list,
     b"t": lambda reader, depth: tuple(reader.items(depth)),

@@ -21,7 +21,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from gatekeeper.sandbox.inside import assertions, batching, collect, counting, frameworks
+from gatekeeper.sandbox.inside import assertions, batching, chosen, collect, counting, frameworks
 from gatekeeper.sandbox.inside.conversations import GoneError
 from gatekeeper.sandbox.inside.guard import RAISED, Guard
 from gatekeeper.sandbox.inside.names import Candidate, Importer, Names
@@ -79,9 +79,10 @@ def judge(
     guard = Guard(facts["module_name"])
     guard.programs = (setup, *tests)
     text = "\n".join(guard.programs)
-    texts.module = facts["module_name"]
+    texts.module, texts.modules = facts["module_name"], facts["modules"]
     observer = Observer(text, facts["modules"])
     peer = JudgePeer(connection, guard=guard, observer=observer)
+    peer.heard = texts.heard.add
     count = counting.Count(peer.asserting.frames)
 
     def settle(wait: Callable[[], None]) -> None:
@@ -101,6 +102,7 @@ def judge(
         names = Names(peer, {**facts, "beside": beside}, late=late)
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
         frameworks.without_main(text)
+        chosen.followed(text, texts.check_name, facts["modules"])
         sys.meta_path.insert(0, Importer(names, facts["modules"]))
         if MODULE not in facts["modules"]:
             sys.modules[MODULE] = frameworks.TestsModule(names)

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from gatekeeper.sandbox.inside import places as placed
@@ -37,7 +38,7 @@ from gatekeeper.sandbox.inside.conversations import Conversations, GoneError
 from gatekeeper.sandbox.inside.decoding import decode
 from gatekeeper.sandbox.inside.loans import Loans
 from gatekeeper.sandbox.inside.operations import OPERATIONS
-from gatekeeper.sandbox.inside.references import LIMIT, UNBOUNDED
+from gatekeeper.sandbox.inside.references import LIMIT
 from gatekeeper.sandbox.inside.wire import MalformedError, frame
 
 __all__ = ["Peer"]
@@ -60,9 +61,12 @@ class Peer(Conversations):
     ----------
     expected
         Text that names the ends of iterations which any operation may raise; None: all.
+    heard
+        Is called with each text that the other side sends; None: nothing is.
     """
 
     expected: str | None = None
+    heard: Callable[[str], None] | None = None
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__(connection)
@@ -231,7 +235,8 @@ class Peer(Conversations):
                 asked=lambda number, place: self._open[number][place],
                 loans=self._loans,
                 places=places,
-                **UNBOUNDED,
+                heard=self.heard,
+                limited=False,
             )
             if type(message) is not tuple or not message:
                 raise MalformedError

@@ -19,10 +19,10 @@ from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES
 from gatekeeper.sandbox.inside.places import Places
 from gatekeeper.sandbox.inside.wire import Parts
 
-__all__ = ["EXCEPTION", "LIMIT", "UNBOUNDED", "References", "original", "reference"]
+__all__ = ["EXCEPTION", "LIMIT", "References", "original", "reference"]
 
 LIMIT = 32 << 20  # bytes of one message
-UNBOUNDED = {"max_hashed": sys.maxsize, "max_items": sys.maxsize}  # `LIMIT` is enough
+_UNBOUNDED = {"max_hashed": sys.maxsize, "max_items": sys.maxsize}  # `LIMIT` is enough
 _BUILTIN_NAMES = {id(kind): name for name, kind in BUILTIN_TYPES.items()}  # ids stay valid
 
 
@@ -130,7 +130,7 @@ class References:
         """An item as bytes; `sent`: which the other side will receive. The rest as of `encode`."""
         places = Places() if places is None else places
         writers = {"other": self.refer, "instance": self._instance}
-        return encode(item, limit, **writers, **UNBOUNDED, places=places)  # type: ignore[arg-type]
+        return encode(item, limit, **writers, **_UNBOUNDED, places=places)  # type: ignore[arg-type]
 
     # Exceptions
 

@@ -3,8 +3,9 @@
 Code comes into a process as an imported file, as a text that is compiled, as bytes that are
 unmarshalled or unpickled, or as a program that is started. Python reports each of these to an audit
 hook, in whatever way the tests have reached it: `vars(builtins)["eval"]`, `operator.methodcaller`,
-`sympy.sympify`. The answer depends on the tests and on who asks, and only for annotations on what a
-text says: else a candidate could choose between a failed test and no verdict.
+`sympy.sympify`. The answer depends on the tests and on who asks, and on what a text says only for
+annotations, and for what a library kept: else a candidate could choose between a failed test and no
+verdict.
 
 Allowed are
 
@@ -15,12 +16,15 @@ Allowed are
 - annotations that only name types, where `typing` or `inspect` evaluates them;
 - code that a library writes, as `attrs` and `hypothesis` do, if the call of the tests that led
   there passes no text but the tests' own objects, and no object of the candidate's, whose text the
-  library could take;
+  library could take; and if the code has no part of a text of the candidate's (`heard.py`);
 - `pickle.loads(pickle.dumps(…))`, written as one expression.
 
-Not seen is a text that a library has kept in an object, or asks an object of the tests for, and
-runs in a call with no text: that is known only of `_KEEPERS`. A text that the tests have made
-(`sympify(f"{n} * x")`) is stopped as one of the candidate's would be, as it may contain one.
+A text that a library has kept in an object, or asks an object of the tests for, and runs in a call
+with no text, is found as the candidate sent it, or a longer part of it is; however it was changed
+only in `_KEEPERS`. A text that the tests have made (`sympify(f"{n} * x")`) is stopped as one of the
+candidate's would be, as it may contain one.
+
+Names by which a library finds an object run nothing: see `chosen.py`.
 """
 
 from __future__ import annotations
@@ -29,12 +33,14 @@ import ast
 import os
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NoReturn
 
 from gatekeeper.sandbox.inside import within
 from gatekeeper.sandbox.inside.assertions import called
+from gatekeeper.sandbox.inside.chosen import is_own
 from gatekeeper.sandbox.inside.guard import Guard
+from gatekeeper.sandbox.inside.heard import Heard
 from gatekeeper.sandbox.inside.kinds import is_stand_in
 from gatekeeper.sandbox.inside.signatures import names_types
 
@@ -59,10 +65,14 @@ _RUN = (
     "the tests would run a text that the candidate may have given ({} in {}); "
     "in_process=True would judge them, and trust the candidate"
 )
+_CHOSEN = (
+    "the tests would look for {!r:.80} in their own process, which the candidate may have chosen; "
+    "in_process=True would judge them, and trust the candidate"
+)
 
 
 class StoppedError(Exception):
-    """A text that the tests do not contain would have run as code."""
+    """A text that the tests do not contain would have run as code, or chosen an object."""
 
 
 class Texts:
@@ -74,10 +84,16 @@ class Texts:
         Why there is no verdict: what was stopped first. Empty if nothing was.
     module
         The name of the module that the tests run in.
+    modules
+        Names of modules that are the candidate.
+    heard
+        The texts that came from the candidate.
     """
 
     def __init__(self) -> None:
         self.stopped, self.module = "", ""
+        self.modules: Collection[str] = ()
+        self.heard = Heard()
         self._programs: list[tuple[types.CodeType, Sequence[ast.AST]]] = []
         standard = os.path.dirname(os.__file__)
         self._folders = tuple(f"{p}/" for p in (standard, *sys.path) if p[:1] == "/")
@@ -91,6 +107,15 @@ class Texts:
         if self.stopped and kind != b"P":  # whatever the tests have made of that
             return b"I", self.stopped
         return kind, text
+
+    def check_name(self, name: str) -> None:
+        """Raises StoppedError if a name of an object in this process is not the tests' own."""
+        if not is_own(name, [n for _, nodes in self._programs for n in nodes], self.modules):
+            self._stop(_CHOSEN.format(name))
+
+    def _stop(self, why: str) -> NoReturn:
+        self.stopped = self.stopped or why
+        raise StoppedError(why)
 
     @property
     def hook(self) -> Callable[[str, tuple[Any, ...]], None]:
@@ -112,9 +137,7 @@ class Texts:
                 return
             frame = sys._getframe(1)
             if not allows[event](frame, arguments):
-                message = _RUN.format(event, frame.f_code.co_name)
-                self.stopped = self.stopped or message
-                raise StoppedError(message)
+                self._stop(_RUN.format(event, frame.f_code.co_name))
 
         return hook
 
@@ -131,7 +154,7 @@ class Texts:
         if self._is_library(code) and _root(frame) not in _KEEPERS:
             kept = module in _ANNOTATIONS
             known = not kept or self._contains(text) or names_types(_text(text))
-            return named and known and self._leads(frame)
+            return named and known and self._leads(frame, "" if kept else text)
         return named and self._contains(text)
 
     def _makes(self, frame: types.FrameType, arguments: tuple[Any, ...]) -> bool:
@@ -180,14 +203,19 @@ class Texts:
             inner = inner.f_back
         return entry
 
-    def _leads(self, frame: types.FrameType) -> bool:
-        """Whether a library came to a frame of its own without a text that the tests lack."""
+    def _leads(self, frame: types.FrameType, text: object = "") -> bool:
+        """Whether a library came to a frame of its own without a text that the tests lack.
+
+        `text` is what it compiles there.
+        """
         entry, module = self._entry(frame), _module(frame)
         if entry is None:
             return True
         items = _within(_arguments(entry))
         if _root(frame) in _WRITERS:  # not of one that may have been another when it was checked
             return not any(is_stand_in(item) and issubclass(type(item), str) for item in items)
+        if self.heard.are_in(_text(text)):
+            return False
         texts = (*self._known(), *_of_code(*_defaults(entry), entry.f_code))
         known = set(map(id, texts))
         annotations = module in _ANNOTATIONS  # see `signatures.readable`

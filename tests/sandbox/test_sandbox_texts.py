@@ -14,16 +14,26 @@ from pathlib import Path
 
 import pytest
 
-# Runs programs as the judge does. `given` is an equal text, but no object of the program's.
+# Runs programs as the judge does. `given` is a text that came from the candidate.
 JUDGE = """
 import ast, json, sys
+from gatekeeper.sandbox.inside.chosen import followed
 from gatekeeper.sandbox.inside.nodes import walk
 from gatekeeper.sandbox.inside.texts import StoppedError, Texts
-rule, names = Texts(), {"__name__": "tests", "given": lambda text: "".join([*text])}
+
+def given(text):
+    rule.heard.add(text)
+    return "".join([*text])
+
+def swapped(text):  # one that the program does not contain
+    return given(text.swapcase())
+
+rule, names = Texts(), {"__name__": "tests", "given": given, "swapped": swapped}
 tree = ast.parse(sys.argv[1])
 code = compile(tree, "test.py", "exec", dont_inherit=True)
 rule.module = names["__name__"]
 rule.add(code, walk(tree))
+followed(sys.argv[1], rule.check_name, rule.modules)
 sys.addaudithook(rule.hook)
 try:
     exec(code, names)
@@ -57,6 +67,7 @@ assert sympy.lambdify(x, x**2)(4) == 16 and parse_expr("x + 1").subs(x, 4) == 5
 for text, value in [("x + 1", 4), ("2*x", 6)]:
     assert sympy.sympify(text).subs(x, 3) == value
 assert sympy.Symbol(given("x")) == x and sympy.solve(x**2 - 4, x) == [-2, 2]
+assert given("2*x + 1 = f(3)") and sympy.lambdify(x, sympy.Symbol(given("x")) + 1)(3) == 4
 """,
     "attr": """
 import attr, attrs
@@ -97,17 +108,44 @@ def run(n, case, text, data):
     assert n >= 0 and data.draw(st.sampled_from([given("ab"), "c"]))
 run()
 """,
+    "yaml": """
+import yaml
+assert yaml.load(given("[1, !!python/tuple [2]]"), Loader=yaml.FullLoader) == [1, (2,)]
+assert yaml.safe_load(given("a: 1")) == {"a": 1} and yaml.unsafe_load("!!python/name:len ") is len
+""",
     "pytest": """
-import pytest
+import json, pytest
 assert 0.1 + 0.2 == pytest.approx(0.3)
 with pytest.raises(ValueError, match=given("no")):
     raise ValueError("no")
+with pytest.MonkeyPatch.context() as monkeypatch:
+    monkeypatch.setattr(f"{json.__name__}.dumps", len)
+    assert json.dumps([]) == 0
 """,
 }
 STOPPED = {
-    "sympy": ["sympy.sympify(given('x'  '**2'))", "sympy.sympify(['y', given('x + 1')])"],
-    "attr": ["attr.make_class('Made', [given('name')])"],
-    "pydantic": ["pydantic.create_model('Made', n=(given('List[int]'), 1))"],
+    "sympy": [
+        "sympy.sympify(given('x'  '**2'))",
+        "sympy.sympify(['y', given('x + 1')])",
+        "sympy.lambdify([], sympy.Symbol(given('print(1, 2)')))",
+        "sympy.lambdify([], sympy.prod(sympy.symbols(given(' print(1) len([2])'))))",
+        "sympy.lambdify([], sympy.Function(given(' [print][0] ').strip())(1))",
+    ],
+    "attr": [
+        "attr.make_class('Made', [given('name')])",
+        "attr.s(type('Made', (), {given('a: (print(1)), b'): attr.ib()}))",
+    ],
+    "yaml": [
+        "wanted = [1]\nyaml.full_load(swapped('!!PYTHON/NAME:TESTS.WANTED ')) == wanted",
+        "import unittest.mock\nyaml.full_load(swapped('!!PYTHON/NAME:UNITTEST.MOCK.any ')) == 3",
+        "yaml.unsafe_load(swapped('!!PYTHON/OBJECT/APPLY:PRINT [1]'))",
+        "yaml.load(swapped('!!PYTHON/MODULE:UNITTEST '), Loader=yaml.Loader)",
+    ],
+    "pytest": ["pytest.MonkeyPatch().setattr(swapped('UNITTEST.tESTcASE.ASSERTeQUAL'), print)"],
+    "pydantic": [
+        "pydantic.create_model('Made', n=(given('List[int]'), 1))",
+        "pydantic.TypeAdapter(pydantic.ImportString).validate_python(swapped('UNITTEST.MOCK.any'))",
+    ],
 }
 
 
@@ -133,6 +171,6 @@ def test_a_library_may_write_code(library: str) -> None:
 @pytest.mark.parametrize(
     ("library", "call"), [(library, call) for library, calls in STOPPED.items() for call in calls]
 )
-def test_a_library_runs_no_text_that_the_tests_were_given(library: str, call: str) -> None:
+def test_a_library_follows_no_text_that_the_tests_were_given(library: str, call: str) -> None:
     pytest.importorskip(library)
-    assert "may have given (compile" in stopped(f"import {library}\n{call}\n")
+    assert "the candidate may have" in stopped(f"import {library}\n{call}\n")

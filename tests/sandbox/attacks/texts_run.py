@@ -155,7 +155,7 @@ for name, test in {
         forged(
             how,
             code,
-            "def f(x: int) -> 'int | None':\n    return x * x\n",
+            "def f(x: int) -> 'dict[str, int] | None':\n    return x * x\n",
             f"from solution import f\n\ndef test_annotation():\n    {test}\n\ndef test_f():\n    assert f(3) == 9 and f(4) == 16\n",
         )
 for name, test in {
@@ -192,6 +192,28 @@ for number in (5, 6):
         SQUARE + "def give(n):\n    return [('x', int)]\n",
         "import dataclasses\nfrom solution import f, give\n\ndef test_names():\n    assert dataclasses.make_dataclass('Row', give(3))(3)\n\ndef test_f():\n    assert f(3) == 9 and f(4) == 16\n",
     )
+
+# --- names by which it would choose an object of the tests ---
+
+# In a plain run nothing takes back what a program has patched: no other uses this module.
+PATCHES = "import colorsys, pkgutil, unittest\nfrom unittest import mock\nfrom solution import f, give\n\nclass TestF(unittest.TestCase):\n    def test_a(self):\n        self.assertNotEqual('rgb_to_yiq', give(3))\n        {}\n    def test_f(self):\n        self.assertEqual(f(3), 9)\n"
+for name, test in {
+    "a patch": "mock.patch(give(3), return_value=2).start()\n        self.assertEqual(colorsys.rgb_to_yiq(1, 1, 1), 2)",
+    "a patch of several": "mock.patch.multiple(give(3).rpartition('.')[0], **{give(3).rpartition('.')[2]: print}).start()\n        self.assertIs(colorsys.rgb_to_yiq(1, 1, 1), None)",
+    "a documented name": "import pydoc\n        setattr(pydoc.locate(give(3).rpartition('.')[0]), give(3).rpartition('.')[2], lambda *given: 2)\n        self.assertEqual(colorsys.rgb_to_yiq(1, 1, 1), 2)",
+    "what a name means": "setattr(pkgutil.resolve_name(give(3).rpartition('.')[0]), give(3).rpartition('.')[2], lambda *given: 2)\n        self.assertEqual(colorsys.rgb_to_yiq(1, 1, 1), 2)",
+}.items():
+    TEXTS_RUN.left_out(
+        f"a name that is given, in {name}",
+        ZERO + "def give(n):\n    return 'unittest.case.TestCase.assertEqual'\n",
+        SQUARE + "def give(n):\n    return 'colorsys.rgb_to_yiq'\n",
+        PATCHES.format(test),
+    )
+TEXTS_RUN.right(
+    "names that the tests make",
+    SQUARE + "class Client:\n    def send(self):\n        return 1\n",
+    "import time, unittest\nfrom unittest import mock\nimport solution\nfrom solution import Client\n\nWHERE = 'solution'\n\ndef helper():\n    return 1\n\nclass TestF(unittest.TestCase):\n    def test_f(self):\n        for name in ('helper',):\n            with mock.patch(f'{__name__}.{name}', return_value=3):\n                self.assertEqual(solution.f(helper()), 9)\n        with mock.patch(f'{solution.__name__}.f', return_value=1), mock.patch(f'{time.__name__}.sleep'):\n            self.assertEqual(solution.f(3), 1)\n        with mock.patch(WHERE + '.f', return_value=2):\n            self.assertEqual(solution.f(3), 2)\n        with mock.patch(f'{Client.__module__}.{Client.__name__}.send', return_value=2):\n            self.assertEqual(Client().send(), 2)\n        self.assertEqual(solution.f(3), 9)\n",
+)
 
 # --- tests as they are in a file ---
 
