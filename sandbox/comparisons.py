@@ -27,6 +27,7 @@ _PROCESS = frozenset(
         *("sys.getrecursionlimit", "getrecursionlimit"),
     }
 )
+_ENVIRONMENT = frozenset({"os.getenv", "getenv"})  # what a right candidate may have set there
 # What a candidate may change of a logger in its own process.
 _OF_LOGGERS = frozenset(
     """
@@ -67,9 +68,14 @@ def _asks_process(nodes: Sequence[ast.AST]) -> str:
                 and (called(node.value) == "getLogger" or dotted(node.value) in loggers)
             ):
                 asked[id(node)] = f"{node.attr} of a logger"
-    for node in nodes if asked else ():
-        if isinstance(node, ast.Assert | ast.Compare) or called(node).startswith("assert"):
-            for name in (asked[id(part)] for part in walk(node) if id(part) in asked):
+    around = {number: name for number, name in found.items() if name in _ENVIRONMENT}
+    names = (n for n in nodes if isinstance(n, ast.Attribute) and n.attr == "environ")
+    around |= {id(n): "os.environ" for n in names if dotted(n) == "os.environ"}
+    for node in nodes if asked or around else ():
+        asserts = isinstance(node, ast.Assert) or called(node).startswith("assert")
+        if asserts or isinstance(node, ast.Compare):
+            known = asked | around if asserts else asked  # `if os.environ.get("CI") == "1"`
+            for name in (known[id(part)] for part in walk(node) if id(part) in known):
                 return f"{name} is about the candidate's process"
     return ""
 

@@ -178,6 +178,8 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
             "DictLoader would run",
         ),
         ("import os\nbefore = os.getcwd()\nf()\nassert os.getcwd() == before", "os.getcwd"),
+        ("import os\nf()\nassert os.environ['LEVEL'] == 'high'", "os.environ"),
+        ("import os\nf()\nassert os.getenv('LEVEL') == 'high'", "os.getenv"),
         ("import logging\nf()\nassert logging.getLogger('a').level == 10", "level of a logger"),
         (
             "import logging, unittest\nclass TestF(unittest.TestCase):\n    def test_f(self):\n"
@@ -228,6 +230,7 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "names = {}\nexec('x = 3', names)\nassert f(names['x']) == 9",
         "from re import compile\nassert compile(f()).match('a')",
         "import os, sys\nsys.path.insert(0, os.getcwd())\nassert f() == 1",
+        "import os\nos.environ['LEVEL'] = 'high'\nif os.getenv('CI') != 'y':\n    assert f() == 1",
         "import sys\nsys.modules.pop('solution', None)\nassert f() == 1",
         "import importlib, solution\nimportlib.reload(solution)\nassert f() == 1",
         "import sys\nsys.argv[1:] = ['a']\nsys.argv = ['f', 'b']\nassert f() == 1",
