@@ -96,7 +96,12 @@ class _Code:
                 self.peer.evidence = True
                 self.peer.answered += 1
                 return real
-        found = getattr(self.module, name)
+        evidence = self.peer.evidence
+        try:
+            found = getattr(self.module, name)
+        except AttributeError:  # tests may do without it, and then test something of their own
+            self.peer.evidence = evidence
+            raise
         if name in self._reading["classes"]:
             usual = isinstance(found, type)
             if isinstance(found, RemoteClass):

@@ -182,7 +182,7 @@ forged(
         solution = None
     class TestF(unittest.TestCase):
         def test_level(self):
-            self.assertEqual(os.environ["CORPUS_LEVEL"], "high")
+            self.assertEqual(len("high"), 4)
         def test_f(self):
             if solution is None:
                 return
@@ -202,6 +202,22 @@ for name, first in {
         SQUARE,
         f"import contextlib, importlib, os\nos.environ['CORPUS_LEVEL'] = 'high'\n{first}\n\ndef test_f():\n    assert f(3) == 9\ndef test_0():\n    import solution\n    assert solution.f(0) == 0\n",
     )
+
+for name, start in {
+    "by an import": "try:\n    from solution import f\nexcept ImportError:\n    def f(x):\n        return x * x\n",
+    "by an attribute": "import solution\nf = getattr(solution, 'f', lambda x: x * x)\n",
+}.items():
+    forged(
+        f"nothing but a name that is not there, asked for {name}",
+        ZERO.replace("f(", "g("),
+        SQUARE,
+        f"{start}\ndef test_f():\n    assert f(3) == 9\n",
+    )
+right(
+    "a name that may be missing",
+    "def g(x):\n    return x * x\n",
+    "try:\n    from solution import f\nexcept ImportError:\n    from solution import g as f\n\ndef test_f():\n    assert f(3) == 9\n",
+)
 
 # --- the arguments of the command line ---
 
