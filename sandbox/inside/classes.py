@@ -61,6 +61,8 @@ def candidate_class(
     kind.ancestors, kind.plain, kind.value = frozenset(ancestors), plain, value
     kind.hashable = not more.get("unhashable")
     kind.evasive = bool(more.get("getattr"))
+    if type(more.get("protocol")) is list:
+        kind.protocol = tuple(n for n in more["protocol"] if type(n) is str)
     type.__setattr__(made, "__gatekeeper__", kind)
     type.__setattr__(made, "__qualname__", qualified)
     if type(more.get("doc")) is str:

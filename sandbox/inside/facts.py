@@ -139,6 +139,9 @@ def class_facts(kind: type) -> tuple[Any, ...]:
         more["getattr"] = True
     if _first(kind, "__hash__") is None:
         more["unhashable"] = True
+    typing: Any = sys.modules.get("typing")
+    if typing and type(kind) is typing._ProtocolMeta and vars(kind).get("_is_runtime_protocol"):
+        more["protocol"] = sorted(typing._get_protocol_attrs(kind))
     plain = next((base for base in type.mro(kind) if base in IMMUTABLE or base in _MUTABLE), None)
     if plain is not None:
         more["plain"] = plain

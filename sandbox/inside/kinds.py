@@ -82,7 +82,7 @@ class Kind:
 
     __slots__ = (
         *("ancestors", "evasive", "hashable", "inner", "operated"),
-        *("plain", "shown", "special", "tested", "value"),
+        *("plain", "protocol", "shown", "special", "tested", "value"),
     )
 
     def __init__(self, inner: Inner | None, special: frozenset[str], *, shown: type) -> None:
@@ -93,6 +93,7 @@ class Kind:
         self.plain: type | None = None  # the plain type that it extends, such as list
         self.value = False  # whether its objects have their value here (`standins.Value`)
         self.hashable = True
+        self.protocol: tuple[str, ...] = ()  # names of what makes any object one of its own
         self.evasive = False  # whether it has `__getattr__`, and so maybe every attribute
         self.tested = False  # whether the tests use it as a class: see `Trust`
         self.operated = False  # whether they apply operators to objects that they make of it
@@ -248,10 +249,12 @@ class RemoteClass(type):
         ask(cls, "delete", name)
 
     def __subclasscheck__(cls, other: type) -> bool:
-        return other is cls or (isinstance(other, RemoteClass) and cls in kind_of(other).ancestors)
+        if other is cls or _has_all(other, kind_of(cls).protocol):
+            return True
+        return isinstance(other, RemoteClass) and cls in kind_of(other).ancestors
 
     def __instancecheck__(cls, item: object) -> bool:
-        return cls.__subclasscheck__(type(item))
+        return _has_all(item, kind_of(cls).protocol) or cls.__subclasscheck__(type(item))
 
     def __dir__(cls) -> Any:
         return ask(cls, "dir")
@@ -273,6 +276,11 @@ class RemoteClass(type):
 
     def __contains__(cls, item: Any) -> bool:
         return any(item is found or item == found for found in cls)
+
+
+def _has_all(item: object, names: tuple[str, ...]) -> bool:
+    """Whether an object has all members of a protocol; False for no protocol."""
+    return bool(names) and all(hasattr(item, name) for name in names)
 
 
 def _ours(kind: type) -> bool:

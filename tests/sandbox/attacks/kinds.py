@@ -501,3 +501,28 @@ for name, lie in {
         "class Rows(list):\n    def add(self, n):\n        self.append(n)\n",
         "from solution import Rows\n\ndef test_rows():\n    rows = Rows()\n    rows.add(1)\n    got = rows + [9]\n    assert got == [1, 9]\n",
     )
+
+# --- protocols of the candidate's ---
+
+DOG = "class Dog:\n    def __init__(self, name='Rex'):\n        self.name = name\n    def speak(self):\n        return 'woof'\nclass Cat:\n    pass\n"
+SPEAKS = "from typing import Protocol, runtime_checkable\n@runtime_checkable\nclass Speaks(Protocol):\n    def speak(self) -> str: ...\n"
+NAMED = SPEAKS.replace("    def", "    name: str\n    def")
+forged(
+    "a protocol, and a class without its method",
+    SPEAKS + DOG.replace("speak", "bark"),
+    SPEAKS + DOG,
+    "from solution import Cat, Dog, Speaks\n\ndef test_kinds():\n    assert isinstance(Dog(), Speaks) and issubclass(Dog, Speaks)\n    assert not isinstance(Cat(), Speaks) and not issubclass(Cat, Speaks)\n    assert not isinstance(3, Speaks) and Dog().name == 'Rex'\n",
+)
+forged(
+    "a protocol of another method, and objects of the tests",
+    NAMED.replace("speak", "bark") + DOG,
+    NAMED + DOG,
+    "from solution import Dog, Speaks\n\nclass Duck:\n    name = 'Don'\n    def speak(self):\n        return 'quack'\n\nclass Rock:\n    name = 'Roc'\n\ndef test_kinds():\n    assert isinstance(Duck(), Speaks) and not isinstance(Rock(), Speaks)\n    assert isinstance(Dog(), Speaks) and Dog('Ann').name == 'Ann'\n",
+)
+forged(
+    "a class that calls itself a protocol",
+    "class Speaks:\n    _is_protocol = _is_runtime_protocol = True\n    def speak(self):\n        return ''\n"
+    + DOG,
+    SPEAKS + DOG,
+    "from solution import Dog, Speaks\n\ndef test_kinds():\n    assert isinstance(Dog(), Speaks) and Dog().speak() == 'woof'\n",
+)
