@@ -10,6 +10,7 @@ import ast
 import sys
 from collections.abc import Iterator, Sequence
 
+from gatekeeper.sandbox.chosen_names import sets_names
 from gatekeeper.sandbox.comparisons import unreliable
 from gatekeeper.sandbox.inside.assertions import called
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, names_test
@@ -93,7 +94,7 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
     for node in nodes:
         if isinstance(node, _SHARING) and (found := _shared_state(node, known)):
             return found
-    return passed_on(nodes, known) or unreliable(nodes, theirs)
+    return passed_on(nodes, known) or sets_names(nodes) or unreliable(nodes, theirs)
 
 
 def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:

@@ -209,6 +209,23 @@ for name, test in {
         SQUARE + "def give(n):\n    return 'colorsys.rgb_to_yiq'\n",
         PATCHES.format(test),
     )
+NAMED = "def give(n):\n    return {{'n': n, {}}}\n"
+SETS = "import unittest\nfrom solution import f, give\n\nWANTED = 9\n\ndef verify(got, wanted):\n    assert got == wanted\n\nclass Base(unittest.TestCase):\n    def setUp(self):\n        {}\n\nclass TestF(Base):\n    def test_0(self):\n        self.assertEqual(f(0), 0)\n    def test_f(self):\n        {}\n"
+for name, sets, test in (
+    ("attributes of a test", "for name, value in give(3).items():\n            setattr(self, name, value)", "self.assertEqual(f(self.n), 9)"),
+    ("the dict of a test", "self.__dict__.update(give(3))", "self.assertEqual(f(self.n), 9)"),
+    ("the dict of a test, by a function", "vars(self).update(**give(3))", "self.assertEqual(f(self.n), 9)"),
+    ("the names of the tests", "globals().update(give(3))", "verify(f(n), 9)"),
+    ("the names of the tests, one by one", "for name in give(3):\n            globals()[name] = give(3)[name]", "verify(f(n), WANTED)"),
+):  # fmt: skip
+    forged(
+        f"names that are given, for {name}",
+        ZERO + NAMED.format("**dict.fromkeys(('assertEqual', 'verify'), lambda *given: None)"),
+        SQUARE + NAMED.format("'m': 1"),
+        SETS.format(sets, test),
+        verdicts=("infra_error",),
+        right=("infra_error",),
+    )
 TEXTS_RUN.right(
     "names that the tests make",
     SQUARE + "class Client:\n    def send(self):\n        return 1\n",
