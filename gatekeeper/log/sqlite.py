@@ -73,6 +73,7 @@ class SQLiteLog:
         self._n = 0  # of the last event, for a log that is written
         self._indexed = read_only  # a reader creates no index: it reads all events
         self._db = self._open(given, read_only=read_only)
+        self._execute = self._db.cursor().execute  # of one cursor: `self._db` makes one per call
         self.file = identity(self.path)
         OPEN.add(self)
         try:
@@ -192,7 +193,7 @@ class SQLiteLog:
 
     def append(self, events: Iterable[Event]) -> None:
         now = time.time()
-        new = encoded(events, str(self.path))
+        new = encoded(events, self._name)
         # With their numbers: of two gates that write one file, one has the other's number.
         rows = [(seq, now, *row) for seq, row in enumerate(new, self._n + 1)]
         self._write("INSERT INTO events (seq, at, kind, id, data) VALUES (?, ?, ?, ?, ?)", rows)
@@ -203,7 +204,7 @@ class SQLiteLog:
             return
         try:
             if len(rows) == 1:  # a transaction by itself, and that is quicker
-                self._db.execute(statement, rows[0])
+                self._execute(statement, rows[0])
             else:
                 with _transaction(self._db):
                     self._db.executemany(statement, rows)
@@ -217,7 +218,7 @@ class SQLiteLog:
             ) from e
         # A gate's file never becomes smaller, but another one may be copied over it.
         before, (file, self._size) = self._size, look(self._name)
-        if self._size < before or file != self.file or identity(self._wal) != self._wal_file:
+        if self._size < before or file != self.file or look(self._wal)[0] != self._wal_file:
             raise LogError(
                 f"log {str(self.path)!r} was moved, deleted or replaced while a gate wrote it, or "
                 f"{self.path.name}-wal was: what is written now may not be in it. Restore it if "
