@@ -31,10 +31,12 @@ class Attachment:
 def attach(thing: object, gate: object, attachment: Attachment) -> None:
     """Attach, beside those of other gates, what `gate` gave in a call.
 
-    Without pydantic's `__setattr__`, so that no dump of a response has it.
+    Without pydantic's `__setattr__`, so that no dump of a response has it, and without its
+    `__getattr__`, which takes microseconds for an attribute that is not there.
     """
     try:
-        object.__setattr__(thing, "_gatekeeper", {**attached(thing), _key_of(gate): attachment})
+        others = vars(thing).get("_gatekeeper", {})
+        object.__setattr__(thing, "_gatekeeper", {**others, _key_of(gate): attachment})
     except (AttributeError, TypeError):  # a bare string, from a server that sent no JSON
         return
 
