@@ -32,6 +32,7 @@ _MODULES = (
     "codec",
     "decoding",
     "tasks",
+    "library_errors",
     "references",
     "conversations",
     "peer",

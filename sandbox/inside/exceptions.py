@@ -18,7 +18,7 @@ __all__ = ["added", "maker"]
 
 
 def maker(peer: Any) -> Callable[..., Any]:
-    """How to make such a class of a name and bases; `peer` is asked about it."""
+    """How to make such a class of a name, bases and attributes; `peer` is asked about it."""
 
     class Meta(type):
         def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
@@ -32,7 +32,7 @@ def maker(peer: Any) -> Callable[..., Any]:
             return peer.ask("get", cls, attribute)
 
     namespace = {**EXCEPTION, **_SPECIAL, "__init__": _init(peer)}
-    return lambda name, bases: Meta(name, bases, namespace)
+    return lambda name, bases, asked: Meta(name, bases, {**namespace, **asked})
 
 
 def added(kind: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from gatekeeper.sandbox.inside import library_errors
 from gatekeeper.sandbox.inside.codec import encode
 from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES
 from gatekeeper.sandbox.inside.places import Places
@@ -172,14 +173,17 @@ class References:
         made = self._theirs.get(number)
         if not (isinstance(made, type) and issubclass(made, BaseException)):
             bases = [self.exception_class(classes, place) for place in places if place > at]
-            plain = str(name).rpartition(".")[2]
-            made = self._new_exception(plain, tuple(dict.fromkeys(bases)) or (Exception,), more)
+            asked: dict[str, Any] = {}
+            if (library := library_errors.shared(module, name)) is not None:
+                bases, asked = [library], library_errors.public(library, _attribute_of)
+            plain, above = str(name).rpartition(".")[2], tuple(dict.fromkeys(bases))
+            made = self._new_exception(plain, above or (Exception,), asked, more)
             self._theirs[number] = made
         return made
 
-    def _new_exception(self, name: str, bases: tuple[type[BaseException], ...], more: Any) -> Any:
-        """A class of ours for exceptions of theirs, which adds `more`."""
-        return type(name, bases, {**EXCEPTION, **more})
+    def _new_exception(self, name: str, bases: Any, asked: dict[str, Any], more: Any) -> Any:
+        """A class of ours for exceptions of theirs, with what asks them, which adds `more`."""
+        return type(name, bases, {**EXCEPTION, **asked, **more})
 
     def _added(self, kind: type[BaseException]) -> dict[str, Any]:
         """What the other side sees of the namespace of a class of ours."""
@@ -205,7 +209,8 @@ class References:
         number, text = 0, None
         if kind.__module__.partition(".")[0] not in sys.stdlib_module_names:
             number = self.export(error)
-            if type(kind.__str__) is not types.WrapperDescriptorType:
+            writes = next(k for k in kind.__mro__ if "__str__" in vars(k))
+            if writes.__module__ != "builtins":
                 with contextlib.suppress(Exception):
                     text = str(error)
         described = (self.exception_chain(kind), error.args, state, number, text)
@@ -238,7 +243,7 @@ class References:
 
     def _new_error(self, classes: Sequence[Sequence[Any]], arguments: Any) -> BaseException:
         kind = self.exception_class(classes)
-        error: BaseException = kind.__new__(kind, *arguments)
+        error = library_errors.made(kind, arguments)
         # Python's own classes need it: CPython reads fields of a StopIteration that only `__init__`
         # sets. The meaning of arguments of other classes is unknown.
         init = next(vars(k)["__init__"] for k in kind.__mro__ if "__init__" in vars(k))

@@ -327,8 +327,8 @@ class JudgePeer(Peer):
         self.handed_over.ended(target, made)
         return made
 
-    def _new_exception(self, name: str, bases: tuple[type[BaseException], ...], more: Any) -> Any:
-        return self._exceptions(name, bases)
+    def _new_exception(self, name: str, bases: Any, asked: dict[str, Any], more: Any) -> Any:
+        return self._exceptions(name, bases, asked)
 
     _added = staticmethod(exceptions.added)
 

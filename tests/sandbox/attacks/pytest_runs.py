@@ -262,3 +262,20 @@ for name, test in {
         verdicts=("infra_error",),
         right=("infra_error",),
     )
+
+# --- exceptions of a package, which the tests catch by its own class ---
+
+VERSION = "from packaging.version import InvalidVersion, Version\ndef f(text):\n    return Version(text).major\ndef or_none(get, text):\n    try:\n        return get(text)\n    except {}:\n        return {}\n"
+PARSED = "import pytest\nfrom packaging.version import InvalidVersion\nfrom solution import f, or_none\n\ndef test_f():\n    assert f('3.1') == 3\n\n"
+for name, wrong, test in (
+    ("that the candidate raises", VERSION.replace("Version(text)", "int(text) if text == 'x' else Version(text)").format("ValueError", "None"), "with pytest.raises(InvalidVersion, match='x') as raised:\n        f('x')\n    assert 'x' in str(raised.value)"),
+    ("that the candidate claims to raise", "class InvalidVersion(BaseException):\n    pass\nInvalidVersion.__module__ = 'packaging'\ndef f(text):\n    if text == 'x':\n        raise InvalidVersion('x')\n    return 3\nor_none = f\n", "with pytest.raises(InvalidVersion):\n        f('x')"),
+    ("that the candidate catches", VERSION.format("KeyError", "None"), "def get(text):\n        raise InvalidVersion(text)\n    assert or_none(get, 'x') is None"),
+    ("by which a test would be skipped", "from packaging.version import InvalidVersion\nimport _pytest.outcomes\nclass Invalid(InvalidVersion, _pytest.outcomes.Skipped):\n    pass\ndef f(text):\n    if text == 'x':\n        raise InvalidVersion(text)\n    if text == '5':\n        raise Invalid(text)\n    return 3\nor_none = f\n", "with pytest.raises(InvalidVersion):\n        f('x')\n    assert f('5') == 5"),
+):  # fmt: skip
+    forged(
+        f"an exception of a package {name}",
+        wrong,
+        VERSION.format("InvalidVersion", "None"),
+        PARSED + "def test_x():\n    " + test + "\n",
+    )

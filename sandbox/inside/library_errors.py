@@ -1,0 +1,57 @@
+"""Exceptions of packages that both sides have, such as pydantic's `ValidationError`.
+
+Tests catch them by the class that they import themselves. So the class that stands for the other
+side's extends it; all else about such an exception is asked of the other side, which made it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+__all__ = ["made", "public", "shared"]
+
+_PACKAGES = ("/site-packages/", "/dist-packages/")
+# By exceptions of these a test ends without a failure, which a candidate must not bring about.
+_TESTING = {"_pytest", "hypothesis", "pluggy", "pytest", "unittest"}
+_EXTENDABLE = 1 << 10  # Py_TPFLAGS_BASETYPE
+
+
+def shared(module: str, name: str) -> type[BaseException] | None:
+    """The class of an exception of a package, if this process has it."""
+    known = sys.modules.get(module)
+    file = getattr(known, "__file__", None)
+    if type(file) is not str or not any(folder in file for folder in _PACKAGES):
+        return None
+    found = vars(known).get(name)
+    if not (type(found) is type and issubclass(found, BaseException)):
+        return None
+    ends = any(base.__module__.partition(".")[0] in _TESTING for base in found.__mro__)
+    return None if ends or not found.__flags__ & _EXTENDABLE else found
+
+
+class _Asked:
+    """An attribute that is asked of the other side, unless the exception has it itself."""
+
+    def __init__(self, name: str, ask: Callable[[Any, str], Any]) -> None:
+        self._name, self._ask = name, ask
+
+    def __get__(self, error: Any, kind: type) -> Any:
+        if error is None:  # one of the class, which asks as well
+            raise AttributeError(self._name)
+        return self._ask(error, self._name)
+
+
+def public(kind: type, ask: Callable[[Any, str], Any]) -> dict[str, Any]:
+    """A namespace that hides the public attributes of such a class, and asks for them instead."""
+    above = [vars(base) for base in kind.__mro__ if base.__module__ != "builtins"]
+    return {name: _Asked(name, ask) for names in above for name in names if name[:1] != "_"}
+
+
+def made(kind: type[BaseException], arguments: Sequence[Any]) -> BaseException:
+    """An exception of a class, without its `__init__`."""
+    with contextlib.suppress(TypeError):
+        return kind.__new__(kind, *arguments)
+    return kind.__new__(kind, "", [])  # pydantic's, whose arguments are not in `args`
