@@ -7,66 +7,96 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
+from gatekeeper.sandbox.given import Given
 from gatekeeper.sandbox.inside.assertions import asserts, called
-from gatekeeper.sandbox.inside.nodes import walk
-from gatekeeper.sandbox.usage import dotted, is_data
+from gatekeeper.sandbox.inside.nodes import names_test, walk
+from gatekeeper.sandbox.usage import dotted
 
 __all__ = ["sets_names"]
 
 _CHOSEN = "{} may set any name of the tests"
-_GLOBAL = frozenset({"globals()", "vars()", "locals()"})
-_OWN = frozenset({"self.__dict__", "vars(self)"})
-_SETTING = (ast.Call, ast.Subscript)
+_MODULE = "sys.modules[__name__]"
+_GLOBAL = frozenset({"globals()", "vars()", "locals()", f"{_MODULE}.__dict__", f"vars({_MODULE})"})
+_OWN = frozenset({"self", "cls", "type(self)", "self.__class__"})  # in a class of tests
+_ADDS = frozenset({"update", "setdefault", "__setitem__", "__ior__"})  # methods of a dict
+_SETS = frozenset({"setattr", "__setattr__"})
 
 
-def sets_names(nodes: Sequence[ast.AST]) -> str:
-    """The problem with names that are set so; empty if there are none. `nodes` are the tests'."""
-    setting = [node for node in nodes if isinstance(node, _SETTING) and _may_set(node)]
+def sets_names(nodes: Sequence[ast.AST], theirs: Collection[str]) -> str:
+    """The problem with names that are set so; empty if there are none.
+
+    `nodes` are the tests', `theirs` the names of the candidate's and of its modules.
+    """
+    setting = [node for node in nodes if _may_set(node)]
     if not setting:  # as in most tests
         return ""
+    given = Given(nodes, theirs)
     kinds = [node for node in nodes if isinstance(node, ast.ClassDef)]
-    tests = [kind for kind in kinds if any(map(asserts, walk(kind)))]
+    tests = [kind for kind in kinds if names_test(kind) or any(map(asserts, walk(kind)))]
     bases = {dotted(base) for kind in tests for base in kind.bases}
     tests += [kind for kind in kinds if kind.name in bases]
     inside = {id(node) for kind in tests for node in walk(kind)}
-    listed = {name for node in nodes if isinstance(node, ast.For) for name in _listed(node)}
+    short = {
+        target.id: dotted(node.value)
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    objects = {_MODULE, *(kind.name for kind in tests)}
 
-    def holds(node: ast.AST) -> bool:
-        """Whether a node is a dict of such names."""
-        if not isinstance(node, ast.Call | ast.Attribute):
-            return False
-        return (name := dotted(node)) in _GLOBAL or (name in _OWN and id(node) in inside)
+    def is_one(node: ast.AST | None, known: Collection[str], own: Collection[str]) -> bool:
+        """Whether a node is one of these, or of the latter in a class of tests."""
+        names = {dotted(node)} if node is not None else set()
+        names |= {short[name] for name in names if name in short}
+        return not names.isdisjoint(known) or (id(node) in inside and not names.isdisjoint(own))
 
     for node in setting:
-        found = False
-        if isinstance(node, ast.Subscript):
-            found = holds(node.value) and not isinstance(node.slice, ast.Constant)
-        elif isinstance(node.func, ast.Attribute) and holds(node.func.value):
-            given = [*node.args, *(k.value for k in node.keywords if k.arg is None)]
-            found = not all(map(is_data, given))
-        elif called(node) == "setattr" and id(node) in inside and len(node.args) > 1:
-            target, name = node.args[:2]
-            written = isinstance(name, ast.Constant) or getattr(name, "id", "") in listed
-            found = dotted(target) == "self" and not written
-        if found:
+        chosen = _chosen(
+            node,
+            lambda node: is_one(node, _GLOBAL, {"self.__dict__", "vars(self)"}),
+            lambda node: is_one(node, objects, _OWN),
+        )
+        if any(name in given for name in chosen):
             return _CHOSEN.format(ast.unparse(node))
     return ""
 
 
-def _may_set(node: ast.Call | ast.Subscript) -> bool:
-    """Whether a node may set names: an assigned item, `….update(…)`, or `setattr(…)`."""
+def _chosen(
+    node: ast.AST, is_dict: Callable[[ast.AST | None], bool], is_object: Callable[..., bool]
+) -> Iterator[ast.AST | None]:
+    """The names that a node sets in a dict of names, or of an object; or what has them."""
+    if isinstance(node, ast.Subscript):
+        yield node.slice if is_dict(node.value) else None
+    elif isinstance(node, ast.AugAssign):
+        yield node.value if is_dict(node.target) else None
+    elif isinstance(node, ast.Call):
+        name, of = called(node), getattr(node.func, "value", None)
+        arguments: list[ast.AST | None] = [*node.args]
+        first, *others = arguments or [None]
+        items = [keyword.value for keyword in node.keywords if keyword.arg is None]
+        if name in _SETS:
+            yield from others[:1] if is_object(first) else ()
+            yield first if is_object(of) else None
+        elif name == "dict" and is_dict(first):  # `mock.patch.dict(globals(), …)`
+            yield from map(_keys, [*others, *items])
+        elif name in _ADDS and is_dict(of):
+            yield _keys(first)
+            yield from map(_keys, items)
+
+
+def _keys(node: ast.AST | None) -> ast.AST | None:
+    """What has the names of a dict: only the keys, where it is written."""
+    if not isinstance(node, ast.Dict):
+        return node
+    keys = [key for key in node.keys if key is not None]
+    return ast.Tuple([*keys]) if len(keys) == len(node.keys) else node
+
+
+def _may_set(node: ast.AST) -> bool:
+    """Whether a node may set names: an item, `|=`, `….update(…)`, `setattr(…)`, `patch.dict(…)`."""
     if isinstance(node, ast.Subscript):
         return isinstance(node.ctx, ast.Store)
-    return called(node) in ("update", "setattr")
-
-
-def _listed(loop: ast.For) -> Iterator[str]:
-    """The variable of a loop that goes through texts of the tests: `for name, n in [("a", 1)]`."""
-    target, rows = loop.target, getattr(loop.iter, "elts", [])
-    if isinstance(target, ast.Tuple):
-        target = target.elts[0]
-        rows = [row.elts[0] if getattr(row, "elts", None) else row for row in rows]
-    if isinstance(target, ast.Name) and rows and all(isinstance(r, ast.Constant) for r in rows):
-        yield target.id
+    return isinstance(node, ast.AugAssign) or called(node) in {*_ADDS, *_SETS, "dict"}

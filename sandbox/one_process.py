@@ -94,7 +94,9 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
     for node in nodes:
         if isinstance(node, _SHARING) and (found := _shared_state(node, known)):
             return found
-    return passed_on(nodes, known) or sets_names(nodes) or unreliable(nodes, theirs)
+    return (
+        passed_on(nodes, known) or sets_names(nodes, theirs | modules) or unreliable(nodes, theirs)
+    )
 
 
 def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:

@@ -209,7 +209,7 @@ for name, test in {
         SQUARE + "def give(n):\n    return 'colorsys.rgb_to_yiq'\n",
         PATCHES.format(test),
     )
-NAMED = "def give(n):\n    return {{'n': n, {}}}\n"
+NAMED = "def call(keep, names):\n    for name, value in names.items():\n        keep(name, value)\ndef give(n):\n    return {{'n': n, {}}}\n"
 SETS = "import unittest\nfrom solution import f, give\n\nWANTED = 9\n\ndef verify(got, wanted):\n    assert got == wanted\n\nclass Base(unittest.TestCase):\n    def setUp(self):\n        {}\n\nclass TestF(Base):\n    def test_0(self):\n        self.assertEqual(f(0), 0)\n    def test_f(self):\n        {}\n"
 for name, sets, test in (
     ("attributes of a test", "for name, value in give(3).items():\n            setattr(self, name, value)", "self.assertEqual(f(self.n), 9)"),
@@ -217,14 +217,41 @@ for name, sets, test in (
     ("the dict of a test, by a function", "vars(self).update(**give(3))", "self.assertEqual(f(self.n), 9)"),
     ("the names of the tests", "globals().update(give(3))", "verify(f(n), 9)"),
     ("the names of the tests, one by one", "for name in give(3):\n            globals()[name] = give(3)[name]", "verify(f(n), WANTED)"),
+    ("the names of the tests, by another name", "names = globals()\n        names |= give(3)", "verify(f(n), 9)"),
+    ("the names of the tests, by a method", "for name, value in give(3).items():\n            globals().__setitem__(name, value)", "verify(f(n), 9)"),
+    ("the names of the tests, by their module", "import sys\n        this = sys.modules[__name__]\n        kept = []\n        kept.append(give(3))\n        for name, value in kept[0].items():\n            setattr(this, name, value)", "verify(f(n), 9)"),
+    ("the names of the tests, by a mock", "from unittest import mock\n        mock.patch.dict(globals(), give(3)).start()", "verify(f(n), 9)"),
+    ("a class of tests", "for name, value in give(3).items():\n            setattr(TestF, name, value)", "self.assertEqual(f(self.n), 9)"),
+    ("the class of a test", "for name, value in give(3).items():\n            setattr(type(self), name, value)", "self.assertEqual(f(self.n), 9)"),
+    ("attributes of a test, which it sets itself", "call(lambda name, value: setattr(self, name, value), give(3))", "self.assertEqual(f(self.n), 9)"),
+    ("attributes of a test, which it sets by a function", "def keep(name, value):\n            setattr(self, name, value)\n        call(keep, give(3))", "self.assertEqual(f(self.n), 9)"),
+    ("attributes of a test, by a function", "def keep(name, value):\n            object.__setattr__(self, name, value)\n        for item in give(3).items():\n            keep(*item)", "self.assertEqual(f(self.n), 9)"),
 ):  # fmt: skip
     forged(
         f"names that are given, for {name}",
         ZERO + NAMED.format("**dict.fromkeys(('assertEqual', 'verify'), lambda *given: None)"),
         SQUARE + NAMED.format("'m': 1"),
-        SETS.format(sets, test),
+        SETS.format(sets, test).replace(
+            "f, give", "call, f, give" if "call" in sets else "f, give"
+        ),
         verdicts=("infra_error",),
         right=("infra_error",),
+    )
+for name, sets, test in (
+    ("that are numbered", "for i in range(3):\n            setattr(self, f'n{i}', i)", "self.assertEqual(f(self.n2), 4)"),
+    ("of mocks", "for name in ['f', 'give']:\n            patcher = mock.patch('solution.' + name)\n            setattr(self, 'mock_' + name, patcher.start())\n            self.addCleanup(patcher.stop)", "self.mock_f.return_value = 9\n        self.assertEqual(solution.f(1), 9)\n        self.assertEqual(f(3), 9)"),
+    ("of a table", "for name, value in TABLE.items():\n            setattr(self, name, value)", "self.assertEqual(f(self.n), 9)"),
+    ("of a table with what it gives", "for name, value in {'n': 3, 'got': f(3)}.items():\n            setattr(self, name, value)", "self.assertEqual(self.got, 9)"),
+    ("of keywords", "self.keep(n=3, got=f(3))", "self.assertEqual(self.got, 9)\n    def keep(self, **given):\n        self.__dict__.update(n=given['n'], got=given['got'])"),
+    ("that are enumerated, with what it gives", "for i, got in enumerate([f(2), f(3)]):\n            setattr(type(self), f'got{i}', got)", "self.assertEqual(self.got1, 9)"),
+    ("of a dict that is written", "globals().update({'GOT': f(3)})", "self.assertEqual(GOT, 9)"),
+):  # fmt: skip
+    forged(
+        f"names of the tests' own, {name}",
+        "def f(x):\n    return x\ndef give(n):\n    return n\n",
+        SQUARE + "def give(n):\n    return n\n",
+        "import solution\nfrom unittest import mock\nTABLE = {'n': 3, 'm': 4}\n"
+        + SETS.format(sets, test),
     )
 TEXTS_RUN.right(
     "names that the tests make",
