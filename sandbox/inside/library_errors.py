@@ -19,14 +19,17 @@ _TESTING = {"_pytest", "hypothesis", "pluggy", "pytest", "unittest"}
 _EXTENDABLE = 1 << 10  # Py_TPFLAGS_BASETYPE
 
 
-def shared(module: str, name: str) -> type[BaseException] | None:
-    """The class of an exception of a package, if this process has it."""
+def shared(module: str, name: str) -> type[Exception] | None:
+    """The class of an exception of a package, if this process has it.
+
+    Not one beside `Exception`, such as trio's `Cancelled`: libraries act on these.
+    """
     known = sys.modules.get(module)
     file = getattr(known, "__file__", None)
     if type(file) is not str or not any(folder in file for folder in _PACKAGES):
         return None
     found = vars(known).get(name)
-    if not (type(found) is type and issubclass(found, BaseException)):
+    if not (type(found) is type and issubclass(found, Exception)):
         return None
     ends = any(base.__module__.partition(".")[0] in _TESTING for base in found.__mro__)
     return None if ends or not found.__flags__ & _EXTENDABLE else found
