@@ -32,7 +32,6 @@ def sets_names(nodes: Sequence[ast.AST], theirs: Collection[str]) -> str:
     setting = [node for node in nodes if _may_set(node)]
     if not setting:  # as in most tests
         return ""
-    given = Given(nodes, theirs)
     kinds = [node for node in nodes if isinstance(node, ast.ClassDef)]
     tests = [kind for kind in kinds if names_test(kind) or any(map(asserts, walk(kind)))]
     bases = {dotted(base) for kind in tests for base in kind.bases}
@@ -53,13 +52,19 @@ def sets_names(nodes: Sequence[ast.AST], theirs: Collection[str]) -> str:
         names |= {short[name] for name in names if name in short}
         return not names.isdisjoint(known) or (id(node) in inside and not names.isdisjoint(own))
 
-    for node in setting:
-        chosen = _chosen(
+    chosen = [
+        (node, name)
+        for node in setting
+        for name in _chosen(
             node,
             lambda node: is_one(node, _GLOBAL, {"self.__dict__", "vars(self)"}),
             lambda node: is_one(node, objects, _OWN),
         )
-        if any(name in given for name in chosen):
+        if name is not None
+    ]
+    given = Given(nodes, theirs) if chosen else ()
+    for node, name in chosen:
+        if name in given:
             return _CHOSEN.format(ast.unparse(node))
     return ""
 

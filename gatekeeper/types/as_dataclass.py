@@ -13,7 +13,7 @@ T = TypeVar("T")
 def as_dataclass(cls: type[T]) -> type[T]:
     """Let the functions of `dataclasses` take a Struct, which type checkers do anyway.
 
-    A frozen Struct is made in a quarter of the time of a frozen dataclass, and takes less of the
-    garbage collector's. `benchmarks/against.py` pays for it: the gate in memory takes 10 % less.
+    A frozen Struct is made in a quarter of the time of a frozen dataclass, and costs the garbage
+    collector less. `benchmarks/against.py` shows what the gate gains.
     """
     return dataclass(init=False, repr=False, eq=False, match_args=False)(cls)
