@@ -289,7 +289,7 @@ def test_pairs(request: pytest.FixtureRequest, generation: Make, name: str, work
     shares: list[tuple[float, float, float, str, str]] = []  # of the time that one may take
     queue = cycle(HONEST.items())
     with (
-        open_sandbox(name, timeout=LIMIT, workers=workers) as sandbox,
+        open_sandbox(name, timeout=LIMIT / 2, workers=workers) as sandbox,
         ThreadPoolExecutor(1) as threads,
     ):
 
