@@ -350,7 +350,7 @@ class VerificationGate(ClientMethods, LoopMethods):
         ------
         BadInputError
             Where it would wait for itself: the verifier calls it in a thread of the gate's own, or
-            a signal handler that interrupts `verify_batch`.
+            a signal handler that interrupts `verify_batch` or a step of the gate.
         """
         if self._life.has_forked():
             return

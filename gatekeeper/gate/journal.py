@@ -15,6 +15,7 @@ from typing import Any
 
 from gatekeeper.errors import LogError
 from gatekeeper.gate.admission import Admission
+from gatekeeper.gate.lock import Inside
 from gatekeeper.gate.state import GateState
 from gatekeeper.gate.transaction import Transaction
 from gatekeeper.log import Decided, Event, JointLog, Log, SnapshotLog
@@ -64,6 +65,7 @@ class Journal:
         self._log, self._state, self._admission = log, state, admission
         self._transaction = transaction
         self._joint = log if isinstance(log, JointLog) else None  # once: a protocol answers slowly
+        self.syncing = Inside()
         self._snapshots: SnapshotLog | None = None
         self._before = self._new = 0  # events that the last snapshot has, and those since
         self._due: float = inf
@@ -119,7 +121,7 @@ class Journal:
         lock; raises as `append`."""
         if self._joint is not None:
             self._transaction.check_process()
-            self._joint.sync()
+            self.syncing.call(self._joint.sync)
 
     def events(self, id_: str) -> Iterator[Event]:
         """Those of one output, its decision first. If they cannot be read, the gate can go on."""

@@ -78,6 +78,7 @@ class Lifecycle(Locked):
     ) -> None:
         super().__init__()
         self.read, self.has_forked = reader.read, transaction.has_forked
+        self.syncing = journal.syncing
         self._state, self._admission, self._log = state, admission, journal
         self._unit, self._verifies = unit, verifies
         self._transaction = transaction

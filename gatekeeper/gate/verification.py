@@ -14,12 +14,12 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from threading import get_ident
 from typing import Literal, TypeVar, get_args
 
 from gatekeeper.errors import BadInputError, GatekeeperError, VerifierUnavailableError
 from gatekeeper.gate.calls import Calls
 from gatekeeper.gate.lifecycle import Lifecycle
+from gatekeeper.gate.lock import Inside
 from gatekeeper.gate.new_output import NewOutput
 from gatekeeper.gate.own_loop import OwnLoop
 from gatekeeper.io.responses import as_generation
@@ -70,7 +70,7 @@ class Verification:
         )
         self._loop = OwnLoop()
         self._calls = Calls()
-        self._batching: list[int] = []  # threads that wait for others to verify
+        self._inside = Inside()  # a batch, or the start of a thread
 
     def run(self, output: Output, task: object) -> None:
         """Verify in this thread; on the gate's own loop, where the verifier has only `averify`."""
@@ -127,7 +127,7 @@ class Verification:
             return
         with self._calls.lock:
             self._calls.check()
-            self._pool.submit(_perform, future, verify, output, task)
+            self._inside.call(self._pool.submit, _perform, future, verify, output, task)
 
     async def _await(self, verifier: AsyncVerifier, output: Output, task: object) -> None:
         self._calls.check()
@@ -147,11 +147,7 @@ class Verification:
                 "it, and would wait for itself: await gate.amaybe_verify(...) there"
             )
         with self._calls:
-            self._batching.append(here := get_ident())
-            try:
-                return self._batch(pairs)
-            finally:
-                self._batching.remove(here)
+            return self._inside.call(self._batch, pairs)
 
     def _batch(self, pairs: Iterable[tuple[object, object]]) -> list[GateResult]:
         life = self._life
@@ -258,17 +254,18 @@ class Verification:
         ------
         BadInputError
             In a verification on the gate's own loop or one of its threads, which would wait for
-            itself; and in a signal handler that interrupts a batch.
+            itself; and in what interrupts a batch or a step of the gate, such as a signal handler.
         """
         if self._loop.runs_here() or _POOL.get() is self._own:
             raise BadInputError(
                 f"verifier={self._verifier!r:.80} closes its gate while it verifies: close the "
                 "gate where it was made"
             )
-        if get_ident() in self._batching:  # its threads may wait for what this one holds
-            raise BadInputError(
-                "a signal handler closes this gate in the middle of verify_batch, and would wait "
-                "for it: raise SystemExit in the handler, and close the gate where it was made"
+        if self._life.is_held_here() or self._inside.is_here() or self._life.syncing.is_here():
+            raise BadInputError(  # other threads may wait for what this one holds
+                "a signal handler closes this gate in the middle of one of its calls, or a policy "
+                "does, and would wait for that call: raise SystemExit there, and close the gate "
+                "where it was made"
             )
         self._calls.end()
         self._pool.shutdown()

@@ -12,22 +12,23 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from handled_signal import PATIENCE, handling
 
 from gatekeeper import (
     BadInputError,
     Budget,
+    Decision,
     GatekeeperError,
     GateResult,
     Outcome,
+    Random,
     Verdict,
     VerificationGate,
 )
-from gatekeeper.log import Event, MemoryLog
+from gatekeeper.log import Event, MemoryLog, SQLiteLog
 from gatekeeper.testing import AsyncScriptedVerifier, ScriptedVerifier, make_generation
-from gatekeeper.types import Generation
+from gatekeeper.types import Candidate, Generation
 from gatekeeper.wording import described
-
-PATIENCE = 60.0
 
 
 def gate_of(verifier: Any, **more: Any) -> VerificationGate:
@@ -199,26 +200,6 @@ def test_the_end_waits_for_a_batch_of_another_thread() -> None:
         end.result(PATIENCE)
 
 
-@contextmanager
-def handling(handler: Callable[[], None]) -> Iterator[None]:
-    """SIGUSR1 calls the handler, and a wait without an end is an error."""
-
-    def late(*_: object) -> None:
-        raise LateError("it waits for ever")
-
-    before = {
-        signal.SIGUSR1: signal.signal(signal.SIGUSR1, lambda *_: handler()),
-        signal.SIGALRM: signal.signal(signal.SIGALRM, late),
-    }
-    signal.alarm(int(PATIENCE))
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
-
-
 @pytest.mark.parametrize("moment", ["while it decides", "while it waits"])
 def test_a_signal_handler_that_closes_the_gate_in_a_batch(moment: str) -> None:
     """It would wait for threads that wait for what it interrupts. The gate can be closed after."""
@@ -249,6 +230,101 @@ def test_a_signal_handler_that_closes_the_gate_in_a_batch(moment: str) -> None:
         batch_of(gate, *"0123")
     with pytest.raises(GatekeeperError, match="this gate is closed"):
         batch_of(gate, "4")
+
+
+@pytest.mark.parametrize("moment", ["before it is logged", "after it is logged"])
+@pytest.mark.parametrize("how", ["one", "async", "find"])
+def test_a_handler_that_closes_the_gate_in_the_middle_of_a_step(
+    how: str, moment: str, tmp_path: Any
+) -> None:
+    """Another thread verifies, which waits for this step. Each output is charged once in the end,
+    by the next gate on the log, which stands for what memory may have lost.
+    """
+    begun, go_on = threading.Event(), threading.Event()
+    main = threading.get_ident()
+
+    def interrupt() -> None:
+        go_on.set()
+        signal.raise_signal(signal.SIGUSR1)
+
+    class Judge:
+        def verify(self, output: Generation, task: object) -> Outcome:
+            begun.set()
+            go_on.wait(PATIENCE)
+            return Outcome(Verdict.PASSED)
+
+    class Log(SQLiteLog):
+        def append(self, events: Iterable[Event]) -> None:
+            here = threading.get_ident() == main and begun.is_set() and not go_on.is_set()
+            if here and moment == "before it is logged":
+                interrupt()
+            super().append(events)
+            if here and moment == "after it is logged":
+                interrupt()
+
+        def events(self, id_: str | None = None) -> Iterator[Event]:
+            if how == "find" and id_ is not None and not go_on.is_set():
+                interrupt()
+            return super().events(id_)
+
+    def call(gate: VerificationGate) -> None:
+        if how == "async":
+            one_of(gate, "b")
+        elif how == "one":
+            gate.maybe_verify(make_generation("b"))
+        else:
+            gate.output("a")
+
+    path = tmp_path / "run.db"
+    gate = gate_of(Judge(), log=Log(path), warmup=4)
+    with ThreadPoolExecutor(1) as pool, handling(gate.close), closed_after(gate):
+        other = pool.submit(gate.maybe_verify, make_generation("a"))
+        assert begun.wait(PATIENCE)
+        with pytest.raises(BadInputError, match=r"signal handler closes.*raise SystemExit"):
+            call(gate)
+        # An incomplete change stops the gate: see `Transaction`.
+        assert (other.exception(PATIENCE) is None) == (how == "find")
+    with gate_of(Judge(), log=path, warmup=4) as again:
+        for id_ in "ab":
+            assert again.maybe_verify(make_generation(id_)).verified
+        assert (again.status().warmup_held, again.status().warmup_spent) == (0.0, 2.0)
+
+
+def test_a_policy_that_closes_its_gate() -> None:
+    class Closing(Random):
+        gate: VerificationGate
+
+        def decide(self, candidate: Candidate) -> Decision:
+            self.gate.close()
+            return super().decide(candidate)
+
+    policy = Closing(0.5)
+    policy.gate = gate = VerificationGate(policy, budget=Budget(fraction=0.5))
+    with closed_after(gate), pytest.raises(BadInputError, match="or a policy does"):
+        gate.maybe_verify(make_generation("a"))
+
+
+def test_a_handler_that_closes_the_gate_while_a_thread_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The pool of threads has a lock of its own, which its end needs."""
+    submit = ThreadPoolExecutor.submit
+
+    def interrupted(pool: Any, *given: Any) -> Any:
+        if not pool._thread_name_prefix.startswith("gatekeeper"):
+            return submit(pool, *given)
+        with pool._shutdown_lock:  # as `submit` holds it
+            signal.raise_signal(signal.SIGUSR1)
+        return submit(pool, *given)
+
+    gate = gate_of(lambda output, task: True)
+    with handling(gate.close), closed_after(gate):
+        with monkeypatch.context() as patch:
+            patch.setattr(ThreadPoolExecutor, "submit", interrupted)
+            with pytest.raises(BadInputError, match=r"raise SystemExit"):
+                one_of(gate, "a")
+        (result,) = one_of(gate, "a")
+        assert result.verified
 
 
 @pytest.mark.parametrize("kind", ["synchronous", "asynchronous"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -11,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+from handled_signal import handling
 from lost_connection import lost_at
 from shared_runs import accounts, check_every_moment, until
 from ticks import ticks
 
 from gatekeeper import Budget, GateResult, Generation, Random, Reason, VerificationGate
 from gatekeeper.budget.lease_store import UnavailableError
-from gatekeeper.errors import LogError
+from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.log import PostgresRun
 from gatekeeper.log.postgres_link import Link
+from gatekeeper.log.postgres_shared import SharedLog
 from gatekeeper.testing import make_generation
 
 if TYPE_CHECKING:
@@ -227,3 +230,35 @@ def test_what_an_ended_process_has_verified_is_not_verified_again(
         assert two.maybe_verify(output("a")).verified
     assert verified == ["open", "a", "open", "open"]
     assert check_every_moment(place).ledger.warmup_spent == 2.0
+
+
+def test_a_signal_handler_that_closes_the_gate_while_it_writes(
+    place: PostgresRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end would wait for the statement that it interrupts."""
+    sync, write = SharedLog.sync, SharedLog._write
+    inside = list[str]()
+
+    def marked(log: SharedLog) -> None:
+        if threading.current_thread() is threading.main_thread():
+            inside.append("sync")
+        sync(log)
+
+    def interrupt(log: SharedLog, rows: Any) -> float:
+        if threading.current_thread() is threading.main_thread() and inside == ["sync"]:
+            inside.append("written")
+            signal.raise_signal(signal.SIGUSR1)
+        return write(log, rows)
+
+    monkeypatch.setattr(SharedLog, "_tend", lambda log: None)  # it may write first
+    monkeypatch.setattr(SharedLog, "sync", marked)
+    monkeypatch.setattr(SharedLog, "_write", interrupt)
+    gate = open_gate(place)
+    with closing(gate), handling(gate.close):
+        with pytest.raises(BadInputError, match=r"signal handler closes.*raise SystemExit"):
+            gate.maybe_verify(output("a"))
+        assert gate.maybe_verify(output("b")).verified
+    with open_gate(place) as again:
+        assert again.maybe_verify(output("a")).verified
+        assert again.status().warmup_spent == 2.0
+    check_every_moment(place)
