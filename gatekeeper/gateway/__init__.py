@@ -20,6 +20,7 @@ upstream      connections to the API
 metrics       figures for Prometheus
 refusal       errors of the gateway itself
 callers       connections of callers
+bodies        their requests as they arrive
 server        serving, and ending without loss
 termination   SIGTERM, also before and after serving
 workers       several processes on the same sockets

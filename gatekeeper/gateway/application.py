@@ -21,6 +21,7 @@ from gatekeeper.adapters.openai.logprobs import endpoint_of
 from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gateway import results
 from gatekeeper.gateway.answer_edit import object_of
+from gatekeeper.gateway.bodies import Bodies, arrived
 from gatekeeper.gateway.callers import OWN_PATH, Handler, drop, taken
 from gatekeeper.gateway.calls import TASK_HEADER, check_unread, read_call
 from gatekeeper.gateway.metrics import CONTENT_TYPE, Metrics
@@ -30,11 +31,9 @@ from gatekeeper.gateway.routes import Routes
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.gateway.trace_context import callers_span
 from gatekeeper.gateway.upstream import CutError, PassedResponse, pieces_of
-from gatekeeper.limits import MAX_LINE
 
-__all__ = ["MAX_BODY", "Gateway"]
+__all__ = ["Gateway"]
 
-MAX_BODY = MAX_LINE  # bytes of a request for outputs, which is read; others have no limit
 STALLED = 10.0  # seconds in which a caller takes nothing, or its request does not arrive: the end
 LOG = logging.getLogger("gatekeeper")
 KEY_HEADER = "x-gatekeeper-key"
@@ -77,6 +76,7 @@ class Gateway:
         self._idle = asyncio.Event()
         self._idle.set()
         self._draining = False
+        self._bodies = Bodies()
         self._check: Callable[[web.Request], None] | None = None
         if self._settings.own_key is not None:
             self._check = partial(_check_key, key=self._settings.own_key)
@@ -86,7 +86,7 @@ class Gateway:
 
     def application(self) -> web.Application:
         """The application; made once."""
-        app = web.Application(client_max_size=MAX_BODY)
+        app = web.Application()
         # A middleware would be around every handler, too, but later: benchmarks/gateway.py.
         ask = partial(self._around, asks_key=True)
         do_not_ask = partial(self._around, asks_key=False)
@@ -178,10 +178,6 @@ class Gateway:
         except RefusalError as error:
             self._metrics.answered(endpoint_of(request.path) or "other", error.status)
             return error.response()
-        except web.HTTPRequestEntityTooLarge:
-            return RefusalError(
-                413, "body_too_large", f"a request for outputs may have {MAX_BODY >> 20} MiB"
-            ).response()
         except CutError:
             # The caller's connection ends early, as the upstream's did.
             if request.transport is not None:
@@ -196,11 +192,10 @@ class Gateway:
         endpoint = endpoint_of(request.path) if request.method == "POST" else None
         if endpoint is None:
             if (stored := self._routes.stored.of(request.path)) is not None:
-                return await self._routes.stored.answer(request, stored)
+                body = await self._bodies.read(request)
+                return await self._routes.stored.answer(request, body, stored)
             return await self._forward(request)
-        body = _arrived(request)
-        if body is None:
-            body = await request.read()
+        body = await self._bodies.read(request)
         value = object_of(body)
         if value is None:  # the upstream reports the error
             check_unread(body, request.headers)
@@ -224,7 +219,7 @@ class Gateway:
         body: Any = read
         if read is None and request.can_read_body:
             body = request.content
-            if hdrs.CONTENT_LENGTH in request.headers and (whole := _arrived(request)) is not None:
+            if hdrs.CONTENT_LENGTH in request.headers and (whole := arrived(request)) is not None:
                 body = whole  # a stream would be sent by a task of its own
         upstream = self._routes.own.upstream
         async with await upstream.answer(request, body, plain=False) as answer:
@@ -272,7 +267,7 @@ class Gateway:
 
     async def _put_task(self, request: web.Request) -> web.Response:
         try:
-            task = json.loads(await request.read())
+            task = json.loads(await self._bodies.read(request))
         except (ValueError, RecursionError) as error:
             raise RefusalError(400, "invalid_task", f"the task is not JSON: {error}") from None
         try:
@@ -281,11 +276,6 @@ class Gateway:
         except BadInputError as error:
             raise RefusalError(400, "invalid_task", str(error)) from None
         return web.Response(status=201 if is_new else 204)
-
-
-def _arrived(request: web.Request) -> bytes | None:
-    """The body, if all of it is here: small ones mostly are, and need no wait."""
-    return request.content.read_nowait() if request.content.is_eof() else None
 
 
 def _check_key(request: web.Request, key: str) -> None:

@@ -21,14 +21,20 @@ class RefusalError(Exception):
         For programs.
     message : str
         For people. It contains no task and no key.
+    retry_after : int or None
+        Seconds after which the caller should try again.
     """
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, *, retry_after: int | None = None
+    ) -> None:
         super().__init__(message)
-        self.status, self.code = status, code
+        self.status, self.code, self._retry_after = status, code, retry_after
 
     def response(self, headers: Mapping[str, str] | None = None) -> web.Response:
         """The answer."""
+        if self._retry_after is not None:
+            headers = {**(headers or {}), "Retry-After": str(self._retry_after)}
         return web.Response(
             status=self.status,
             body=envelope(self.status, self.code, str(self)),

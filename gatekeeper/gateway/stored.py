@@ -101,9 +101,10 @@ class StoredResponses:
         stored = self._known.get(id_) if isinstance(id_, str) else None
         return None if stored is None else stored.edited(text.encode()).decode()
 
-    async def answer(self, request: web.Request, stored: _Stored) -> web.StreamResponse:
+    async def answer(
+        self, request: web.Request, body: bytes, stored: _Stored
+    ) -> web.StreamResponse:
         """The upstream's answer to a request for what is stored, after the edits."""
-        body = await request.read()
         async with await stored.upstream.answer(request, body or None, plain=True) as answer:
             self._metrics.answered("other", answer.status)
             codings = codings_of(answer.headers)

@@ -7,13 +7,19 @@ import gzip
 import http.client
 import json
 import random
+import socket
+import threading
 import tracemalloc
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 from running_gateway import GoldChecker, running_gateway
 from scripted_upstream import Request, ScriptedUpstream, completion, reply
 
 from gatekeeper import BadInputError, Budget, VerificationGate
+from gatekeeper.gateway import bodies
 from gatekeeper.gateway.codings import MOST, PARTS, SLICE, CodingError, Decoder, decoded
 from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.route import Route
@@ -169,6 +175,79 @@ def test_routes_remember_only_short_names() -> None:
 
     with VerificationGate("random", budget=Budget(fraction=0.5), verifier=GoldChecker()) as gate:
         assert asyncio.run(used()) < 8 << 20
+
+
+@pytest.mark.parametrize("path", [CHAT, "/gatekeeper/tasks/a"])
+def test_callers_that_stall_keep_no_room_from_others(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that began first are refused; what is forwarded, or has arrived, stays."""
+    monkeypatch.setattr(bodies, "ROOM", (4 << 17) + (1 << 10))
+    came, go_on, method = threading.Event(), threading.Event(), "POST" if path == CHAT else "PUT"
+
+    def script(request: Request) -> Iterator[bytes | float]:
+        if b"slow" in request.body:
+            came.set()
+            while not go_on.is_set():
+                yield 0.01
+        yield reply(json.dumps(completion()).encode())
+
+    with (
+        ScriptedUpstream(script) as upstream,
+        running_gateway(upstream.url) as gateway,
+        ThreadPoolExecutor(1) as pool,
+        ExitStack() as stack,
+    ):
+        stack.callback(go_on.set)
+
+        def stalled(path: str, length: int) -> socket.socket:
+            host, port = gateway.url.removeprefix("http://").split(":")
+            caller = stack.enter_context(socket.create_connection((host, int(port)), timeout=60))
+            head = f"{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {length + 1}\r\n\r\n"
+            caller.sendall(head.encode() + b" " * length)
+            asked(gateway.url, "GET", "/gatekeeper/healthz", None)  # it has begun to arrive
+            return caller
+
+        def head_of(caller: socket.socket) -> bytes:
+            return caller.recv(1 << 16).lower()
+
+        slow = json.dumps({"model": "slow", "messages": [], "x": "x" * (3 << 17)}).encode()
+        forwarded = pool.submit(asked, gateway.url, "POST", CHAT, slow)
+        assert came.wait(60)
+        passing = stalled("/v1/files", 1 << 17)  # not read here, so not counted
+        callers = [stalled(path, 1 << 17) for _ in range(6)]
+        for caller in callers[:2]:
+            head = head_of(caller)
+            assert head.startswith(b"http/1.1 503 ")
+            assert b"\r\nretry-after: 1\r\n" in head
+            assert b"too_many_bodies" in head + (b"" if b"{" in head else head_of(caller))
+        body = json.dumps({"model": "m", "messages": [], "x": "x" * (1 << 17)}).encode()
+        assert asked(gateway.url, "POST", CHAT, body) == (200, "")
+        for caller in (*callers[3:], passing):
+            caller.sendall(b" ")
+            assert b"503" not in head_of(caller)[:16]
+        go_on.set()
+        assert forwarded.result(60) == (200, "")
+
+
+def test_a_body_that_says_that_it_is_too_large() -> None:
+    with (
+        ScriptedUpstream(lambda request: [reply(BODY)]) as upstream,
+        running_gateway(upstream.url) as gateway,
+    ):
+        for length in (bodies.MAX_BODY, bodies.MAX_BODY + 1):
+            connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=60)
+            connection.putrequest("POST", CHAT)
+            connection.putheader("content-length", str(length))
+            connection.endheaders(b" ")
+            if length > bodies.MAX_BODY:
+                answer = connection.getresponse()
+                assert (answer.status, json.loads(answer.read())["error"]["code"]) == (
+                    413,
+                    "body_too_large",
+                )
+            connection.close()
+        assert upstream.requests == []
 
 
 def test_code_that_takes_long_to_parse() -> None:

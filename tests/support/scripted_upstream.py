@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from loopback import LoopbackServer, header_of, path_of
 
 CUT = "cut"  # in a script: the connection is reset
-Script = Sequence[bytes | float | str]  # bytes to send, seconds to wait, CUT
+Script = Iterable[bytes | float | str]  # bytes to send, seconds to wait, CUT
 
 
 class Request(NamedTuple):
