@@ -115,14 +115,13 @@ class Sandbox:
         GatekeeperError
             The sandbox is closed, or belongs to the parent of this process.
         """
-        suite = _suite(generation, task)
-        return self._verify(generation, suite, threading.Event())
+        return self._read_and_verify(generation, task, threading.Event())
 
     async def averify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
         """`verify` for asyncio. If it is cancelled, the candidate has ended when it returns."""
-        suite = _suite(generation, task)
         cancelled = threading.Event()
-        work = self._submit(generation, suite, cancelled)
+        # Long tests are read in that thread, too: no event loop waits for them.
+        work = self._submit(self._read_and_verify, generation, task, cancelled)
         waiting = asyncio.wrap_future(work)
         try:
             return await asyncio.shield(waiting)
@@ -159,7 +158,7 @@ class Sandbox:
         try:
             for generation, task in pairs:
                 suite = _suite(generation, task)
-                pending.append(self._submit(generation, suite, cancelled))
+                pending.append(self._submit(self._verify, generation, suite, cancelled))
                 if len(pending) >= LOOK_AHEAD * self._workers:
                     yield pending.popleft().result()
             while pending:
@@ -180,9 +179,14 @@ class Sandbox:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _submit(self, *given: Any) -> Future[Outcome]:
+    def _submit(self, verify: Callable[..., Outcome], *given: Any) -> Future[Outcome]:
         self._pool.check_usable()  # the threads' own error on a closed sandbox does not say so
-        return self._threads.submit(self._verify, *given)
+        return self._threads.submit(verify, *given)
+
+    def _read_and_verify(
+        self, generation: Generation, task: Mapping[str, Any], cancelled: threading.Event
+    ) -> Outcome:
+        return self._verify(generation, _suite(generation, task), cancelled)
 
     def _verify(self, generation: Generation, suite: Suite, cancelled: threading.Event) -> Outcome:
         code = suite.candidate(generation.text)

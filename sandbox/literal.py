@@ -10,6 +10,7 @@ import builtins
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gatekeeper.io.syntax import dedent, parse_python
@@ -24,13 +25,17 @@ def _is_in(item: Any, container: Any) -> bool:
     return operator.contains(container, item)
 
 
+def _is_not_in(item: Any, container: Any) -> bool:
+    return not _is_in(item, container)
+
+
 _OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
     ast.In: _is_in,
-    ast.NotIn: lambda a, b: not _is_in(a, b),
+    ast.NotIn: _is_not_in,
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -40,7 +45,10 @@ _OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class LiteralTest:
-    """`call`, which uses `names`, is evaluated in the sandbox; `holds` judges its decoded value."""
+    """`call`, which uses `names`, is evaluated in the sandbox; `holds` judges its decoded value.
+
+    It can be pickled, because another process reads long tests.
+    """
 
     source: str
     call: str
@@ -95,7 +103,7 @@ def _cut(
             if cut is None:
                 return None
             call, holds = cut
-            return call, lambda value: not holds(value)
+            return call, partial(_is_not, holds)
         case ast.Compare(
             left=ast.Call(func=ast.Name(id="abs"), args=[ast.BinOp(a, ast.Sub(), b)], keywords=[]),
             ops=[ast.Lt() | ast.LtE() as op],
@@ -104,7 +112,7 @@ def _cut(
             compare, tolerance = _OPERATORS[type(op)], _literal(bound)
             for call, other in ((a, b), (b, a)):
                 if _asks_candidate(call, helpers) and tolerance and (near := _literal(other)):
-                    return call, _within(compare, near[0], tolerance[0])
+                    return call, partial(_within, compare, near[0], tolerance[0])
             return None
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             compare = _OPERATORS[type(op)]
@@ -119,7 +127,7 @@ def _cut(
                 # called, never a built-in function that it might have replaced.
                 value = isinstance(op, ast.Eq) and not isinstance(expected[0], bool)
                 if _asks_candidate(call, helpers) or (value and _asks_builtin(call, helpers)):
-                    return call, _against(compare, expected[0], swapped)
+                    return call, partial(_against, compare, expected[0], swapped)
             return None
         case _:
             return (condition, bool) if _asks_candidate(condition, helpers) else None
@@ -130,17 +138,17 @@ def _is_singleton(value: object) -> bool:
 
 
 def _against(
-    compare: Callable[[Any, Any], object], expected: object, swapped: bool
-) -> Callable[[object], bool]:
-    if swapped:
-        return lambda value: bool(compare(expected, value))
-    return lambda value: bool(compare(value, expected))
+    compare: Callable[[Any, Any], object], expected: object, swapped: bool, value: object
+) -> bool:
+    return bool(compare(expected, value) if swapped else compare(value, expected))
 
 
-def _within(
-    compare: Callable[[Any, Any], object], near: Any, tolerance: Any
-) -> Callable[[object], bool]:
-    return lambda value: bool(compare(abs(value - near), tolerance))
+def _within(compare: Callable[[Any, Any], object], near: Any, tolerance: Any, value: Any) -> bool:
+    return bool(compare(abs(value - near), tolerance))
+
+
+def _is_not(holds: Callable[[object], bool], value: object) -> bool:
+    return not holds(value)
 
 
 def _literal(node: ast.expr) -> tuple[object] | None:

@@ -135,7 +135,7 @@ def parsed(text: str) -> tuple[ast.Module, Sequence[ast.AST]]:
 
 @functools.lru_cache(maxsize=16)  # the candidates of a task come one after the other
 def read_tests(
-    setup: str, tests: tuple[str, ...], *, entry: str | None, modules: frozenset[str]
+    setup: str, tests: tuple[str, ...], entry: str | None, modules: frozenset[str]
 ) -> Reading:
     """Read a task's tests.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.syntax import dedent, parse_python
+from gatekeeper.sandbox.apart import ApartError, apart
 from gatekeeper.sandbox.extract import binds, extract_code
 from gatekeeper.sandbox.inside.assertions import asserts
 from gatekeeper.sandbox.json_values import same_or_wrapped, same_value, test_of_call
@@ -21,6 +22,8 @@ from gatekeeper.sandbox.reading import RESERVED, Reading, imported, parsed, read
 __all__ = ["Case", "Suite", "read_suite"]
 
 _MODULES = frozenset({"solution", "candidate", "submission", "answer", "main"})
+_TESTS = ("tests", "test", "test_setup_code", "input_output")  # the fields of a task that are read
+_READ = (*_TESTS, "prompt", "entry_point", "fn_name", "module")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,8 @@ class Suite:
         if len(missing) != 1 or not self.reading.alone:
             return self
         known = self.reading.modules | missing
-        reading = read_tests(self.setup, self.tests, entry=self.entry, modules=known)
-        return replace(self, reading=reading)
+        given = (self.setup, self.tests, self.entry, known)
+        return replace(self, reading=apart(read_tests, *given, texts=[self.setup, *self.tests]))
 
     def __len__(self) -> int:
         return len(self.cases or self.literal or self.tests)
@@ -124,10 +127,14 @@ def read_suite(identity: str, task: object) -> Suite:
     """
     if not isinstance(task, Mapping):
         raise BadInputError(f"id={identity!r}: task={task!r:.80}: give a mapping with 'tests'")
+    read, tests = {name: task.get(name) for name in _READ}, task.get("tests")
+    texts = tests if isinstance(tests, list | tuple) else [task.get("test"), task.get("prompt")]
     try:
-        return _read(task)
+        return apart(_read, read, texts=[task.get("test_setup_code"), *texts])
     except BadInputError as error:
         raise BadInputError(f"id={identity!r}: {error}") from None
+    except ApartError as error:
+        return Suite(reading=Reading(void=str(error)))
 
 
 def _read(task: Mapping[str, Any]) -> Suite:
@@ -238,14 +245,12 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
     setup = f"{provided}\n{setup}"
     reading = read_tests(setup, (test,), entry=entry, modules=modules)
     # Parsed again, because its names are changed.
-    statements = None
-    if entry and "check" in on_top:
-        statements = _check_statements(parse_python(test), entry)
+    checks = _check_statements(parse_python(test), entry) if entry and "check" in on_top else None
     return Suite(
         setup=setup,
         imports=imports,
         tests=(test,),
-        literal=_literal(statements, setup, imports, reading, entry) if statements else (),
+        literal=_literal(checks, setup, imports, reading, entry) if checks else (),
         entry=entry,
         prompt=prompt,
         provided=provided,
@@ -387,13 +392,12 @@ def _part(source: str, entry: str | None) -> str:
         for node in body
         if isinstance(node, ast.Import | ast.ImportFrom)
         or (isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name != entry)
-        or (isinstance(node, ast.Assign | ast.AnnAssign) and not _uses(node, entry))
+        or (
+            isinstance(node, ast.Assign | ast.AnnAssign)
+            and entry not in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        )
     ]
     return "\n".join(map(ast.unparse, kept))
-
-
-def _uses(node: ast.AST, name: str | None) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
 
 
 def _imports(setup: str) -> str:
