@@ -11,8 +11,9 @@ import re
 from collections import deque
 from dataclasses import dataclass, replace
 
-from gatekeeper.maths import boxes
+from gatekeeper.maths import boxes, exact
 from gatekeeper.maths.aftermath import is_retracted
+from gatekeeper.maths.normalise import normalise
 from gatekeeper.maths.surroundings import begins_sum
 from gatekeeper.maths.vocabulary import (
     CHANGES,
@@ -28,6 +29,7 @@ from gatekeeper.maths.vocabulary import (
 __all__ = ["Found", "extract", "find"]
 
 RETRACTED = "the text takes the answer back"
+TWO = "the answer has one number in digits and another one in words"
 MAX_BARE = 100  # characters of a bare answer
 
 CUE = re.compile(
@@ -101,6 +103,11 @@ CHECKED = re.compile(  # we check our answer: 2 + 16 = 18
     re.IGNORECASE,
 )
 WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_DIGITS, _WORDS = r"\d[\d,]*(?:\.\d+)?", r"[A-Za-z]{3,}(?:[- ][A-Za-z]+){0,9}"
+RESTATED = re.compile(
+    rf"(?<![\w.\\])({_DIGITS}|{_WORDS})\s?\(({_DIGITS}|{_WORDS})\)"
+)  # 36 (thirty-six) jars
+AFTER_BOX = re.compile(rf"[\s$]{{0,3}}\(({_WORDS})\)")
 REFUSAL = re.compile(
     r"\b(?:no (?:final )?answer|not? (?:known|sure)|don'?t know|unknown|fail(?:s|ed)?|sorry"
     r"|cannot|can'?t|unable|n/a|no idea|give up)\b",
@@ -139,9 +146,28 @@ def find(response: str) -> Found | None:
     if found:
         return _boxed(text, found)
     if said := _after_cue(text):
-        return said
+        return _once(said)
     answer = _bare(text)
-    return Found(answer) if answer else None
+    return _once(Found(answer)) if answer else None
+
+
+def _once(found: Found) -> Found:
+    """The answer without a number that it gives again: "36 (thirty-six) jars", "six (6) jars"."""
+    twice = RESTATED.search(found.text)
+    if not twice or twice[1][0].isdigit() == twice[2][0].isdigit():
+        return found
+    same = _same_number(twice[1], twice[2])
+    if same is None:
+        return found
+    digits = twice[1] if twice[1][0].isdigit() else twice[2]
+    text = f"{found.text[: twice.start()]}{digits}{found.text[twice.end() :]}"
+    return replace(found, text=text) if same else replace(found, doubt=TWO)
+
+
+def _same_number(text: str, other: str) -> bool | None:
+    """Whether two numbers, one in words, are equal; None where one is no number."""
+    x, y = (exact.value(normalise(each) or "") for each in (text, other))
+    return None if x is None or y is None else x == y
 
 
 def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
@@ -151,9 +177,12 @@ def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
         return None
     if is_retracted(text, joined[0].start, joined[-1].end, answer):
         return Found(answer, RETRACTED)
+    said = AFTER_BOX.match(text, joined[-1].end)
+    if said and _same_number(answer, said[1]) is False:
+        return Found(answer, TWO)
     if boxes.is_part(text, joined):
         return Found(answer, "the box is a term of a formula, and may be a part of the answer")
-    return _with_choice(Found(answer), text, joined[-1].end)
+    return _once(_with_choice(Found(answer), text, joined[-1].end))
 
 
 def _after_cue(text: str) -> Found | None:

@@ -60,6 +60,7 @@ _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000
 _IN_WORDS = re.compile(  # "twenty-one", and the same where the speller has read a part of it
     r"(?:1-?)?\\text\{([a-z]+(?:[- ][a-z]+)*)\}(?:-?\d)?"
 )
+_COUNTED = re.compile(r"\\text\{([a-z]+(?:[- ][a-z]+)+)\}(?=\d)")  # three packs of 12
 
 
 def repeat(text: str) -> str:
@@ -137,6 +138,10 @@ def _in_digits(text: str) -> str:
     if dozen := _DOZEN.fullmatch(text):
         return "6" if dozen[1] else "12"
     text = _APPROXIMATE.sub(r"\\text{", text)
+    if counted := _COUNTED.match(text):
+        words = re.findall("[a-z]+", counted[1])
+        number = _with_unit(words, "") if words[0] in _CARDINALS and words[0] != "a" else None
+        return f"{number}{text[counted.end() :]}" if number else text
     if not _IN_WORDS.fullmatch(text):
         return text
     words = re.findall(r"\d|[a-z]+", text.replace(r"\text", ""))

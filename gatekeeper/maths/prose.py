@@ -21,6 +21,7 @@ _CARDINAL = re.compile(rf"(?:{'|'.join(COUNTS)}) (?:hundred|thousand|million) an
 _BEFORE = re.compile(  # but not "even and 4", a list
     r"\A\s*([A-Za-z][a-z' -]*[a-z])(?<!\band)(?<!\bor):?\s+(?=[\\\d(-])"
 )
+_BETWEEN = re.compile(r"(?<=\d)\s+([A-Za-z][A-Za-z' -]*[a-z])\s+(?=\d)")  # 5 out of 8
 _OBJECT_END = re.compile(r" (?:by|than|from) (?:\d+|[b-z])\Z")
 _WITH_NUMBER = re.compile(r"\\text\{((?=[^{}\d]*\d)[^{}]* [^{}]*)\}")  # \text{there are 18}
 _GLUED = re.compile(rf"(?:{'|'.join(FUNCTIONS)}|pi)[a-z]")  # sinx
@@ -53,6 +54,12 @@ def in_text(text: str) -> str:
         text = _WITH_NUMBER.sub(lambda m: m[0] if in_text(m[1]) == m[1] else in_text(m[1]), text)
     if "to " in text:
         text = _ROUNDED.sub("", text)
+    if (
+        (found := _BETWEEN.search(text))
+        and _is_prose(found[1])
+        and _SYMBOLS.isdisjoint(found[1].lower().split())
+    ):
+        text = rf"{text[: found.start()]}\text{{ {found[1]} }}{text[found.end() :]}"
     if (
         (found := _AFTER.search(text))
         and _is_prose(found[1])

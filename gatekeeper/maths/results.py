@@ -94,6 +94,10 @@ _STEP = re.compile(
     rf"|tak(?:e|ing) away|of (?:these|those|them|which)\b|(?:half of|twice) (?:it|this|that)\b"
     rf"|{_REDONE})",
 )
+_AGAIN = re.compile(  # "On closer inspection, it is 6"
+    r"\b(?:closer (?:look|inspection|examination|reading)|(?:second|another|fresh) (?:look|reading)"
+    r"|look(?:ed|ing)? [^.\n]{0,20}\bagain|re-?(?:read|inspect)\w*)\b"
+)
 _REDO = re.compile(rf"\b(?:let(?:'s| me| us)|i'll|i will) (?:\w+ )?(?:{_REDONE})")
 _FIRST_STEP = re.compile(  # right after the answer
     r"[\s$*)\]\\}.,;:]{1,9}(?:(?:so|and) )?"
@@ -141,6 +145,9 @@ def ends_elsewhere(text: str, answer: str) -> bool:
 
     Not where one of them is the answer: the steps explain it.
     """
+    if again := _AGAIN.search(text, 0, MAX_STEP):
+        values = _VALUE.findall(text, sentence_start(text, again.start()))
+        return bool(values) and all(is_answer(value, answer) is False for value in values)
     step = _FIRST_STEP.match(text) or _STEP.search(text, 0, MAX_STEP)
     if not (step or _CONCLUDING.search(text, 0, MAX_STEP)) or _BECAUSE.match(text):
         return False
