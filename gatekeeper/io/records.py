@@ -162,7 +162,8 @@ def read_records(
     """
     table = table_of(read_jsonl(path, RowCheck(), skip_bad=skip_bad, on_bad=on_bad))
     if not len(table):
-        raise BadInputError(f"{path} holds no {'good ' if skip_bad else ''}record")
+        kind = "good record" if skip_bad else "record"
+        raise BadInputError(f"{path} holds no {kind}: give a log, or a JSON object a line")
     return table
 
 

@@ -62,7 +62,7 @@ def read_tasks(
     """
     tasks = list(read_jsonl(path, _parser(convert), skip_bad=skip_bad, on_bad=on_bad))
     if not tasks:
-        raise BadInputError(f"{path} holds no task")
+        raise BadInputError(f"{path} holds no task: give a JSON object a line")
     return tasks
 
 

@@ -144,7 +144,8 @@ class SQLiteLog:
         """Those that the file lacks. It only reads: the file may be another program's."""
         tables = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
         if tables and "migrations" not in tables:
-            raise LogError(f"{str(self.path)!r} is another program's database: choose a new file")
+            instead = "give the log of a gate" if read_only else "choose a new file"
+            raise LogError(f"{str(self.path)!r} is another program's database: {instead}")
         if read_only and not tables:
             raise LogError(
                 f"log {str(self.path)!r} is empty: give the log of a gate that has begun; if it is "

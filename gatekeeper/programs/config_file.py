@@ -128,7 +128,7 @@ def _read(parser: argparse.ArgumentParser, path: Path, args: Sequence[str]) -> C
         try:
             action = known.get(key) or also.get(key)
             if action is None:
-                raise _unknown(key, [*known, *also], known)
+                raise _unknown(key, [*known, *also, ROUTE], known)
             argument = _argument(parser, action, key, value)
             if key in known and action.option_strings:
                 arguments += argument
@@ -167,7 +167,10 @@ def _loaded(path: Path) -> tuple[str, dict[str, Any]]:
         raise BadInputError(
             f"{CONFIG} {path} is not TOML: its values are nested too deeply"
         ) from None
-    except ValueError as e:  # of TOML or UTF-8; TOML's names the line
+    except UnicodeDecodeError as e:
+        why = f"it is not UTF-8: {e.reason} at byte {e.start}"
+        raise BadInputError(f"{CONFIG} {path} is not TOML: {why}") from None
+    except ValueError as e:  # of TOML; it names the line
         raise BadInputError(f"{CONFIG} {path} is not TOML: {e}") from None
     return text, found
 
@@ -187,7 +190,7 @@ def _names(arguments: Sequence[str]) -> list[str]:
 
 
 def _unknown(key: str, known: Collection[str], suggested: Collection[str]) -> BadInputError:
-    hint = nearest(key, known) or f"choose of {', '.join(suggested)}"
+    hint = nearest(key.lower(), known) or f"choose one of {', '.join(suggested)}"
     return BadInputError(f"unknown: {hint}")
 
 
@@ -215,7 +218,8 @@ class _RouteReader:
 
     def _route(self, name: str, table: Mapping[str, Any]) -> RouteTable:
         if not NAME.fullmatch(name):
-            raise _AtKeyError("a name has 1 to 50 letters, digits, - and _", ROUTE, name)
+            why = f"{name!r:.80}: a name has 1 to 50 letters, digits, - and _"
+            raise _AtKeyError(why, ROUTE, name)
         if MODELS not in table:
             raise _AtKeyError("models is missing: name some, such as ['gpt-*']", ROUTE, name)
         arguments = []

@@ -100,7 +100,9 @@ def test_wrong_options_are_shown_with_their_value(
 def test_wrong_task_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "cannot be read: No such file" in refused(capsys, "run", tmp_path / "none.jsonl")
     assert "cannot be read: Is a directory" in refused(capsys, "run", tmp_path)
-    assert "holds no task" in refused(capsys, "run", lines(tmp_path / "empty.jsonl", "\n"))
+    assert "holds no task: give a JSON object" in refused(
+        capsys, "run", lines(tmp_path / "empty.jsonl", "\n")
+    )
     (tmp_path / "bytes.jsonl").write_bytes(b"\xff\xfe\x00")
     assert "line 1: not UTF-8" in refused(capsys, "run", tmp_path / "bytes.jsonl")
     (tmp_path / "not.jsonl.gz").write_bytes(b"plain")

@@ -225,7 +225,7 @@ wait = "verdict"
         (6, "[verifier]\ncode = 'docker'", "verifier: unknown"),
         (6, "route = 5", "route: give tables, such as [route.small] with models = ['gpt-*']"),
         (6, "[[route]]\nname = 'a'", "route: give tables"),
-        (6, "[route.'a b']\nmodels = ['m']", "route.a b: a name has 1 to 50 letters, digits"),
+        (6, "[route.'a b']\nmodels = ['m']", "route.a b: 'a b': a name has 1 to 50 letters"),
         (7, "\n[route.a]\nbudget = 0.1", "route.a: models is missing"),
         (7, "[route.a]\nmodels = 'm'", "route.a.models: 'm': give a list of names"),
         (7, "[route.a]\nmodels = [\n'm',\n'']", "route.a.models: ['m', '']: give a list"),

@@ -264,7 +264,7 @@ def test_bad_lines_are_skipped_whole(read: Callable[..., RecordTable]) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.jsonl", b"", "holds no record"),
+        ("a.jsonl", b"", "holds no record: give a log, or a JSON object a line"),
         ("a.jsonl", b"\n \n", "holds no record"),
         ("a.jsonl.gz", lines(GOOD).encode(), "cannot be read: Not a gzipped file"),
         ("a.jsonl.gz", PACKED[:-9], "cannot be read"),

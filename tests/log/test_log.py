@@ -414,10 +414,14 @@ def test_other_files_are_refused_and_not_changed(tmp_path: Path) -> None:
         db.execute("INSERT INTO books VALUES ('Dune')")
     db.close()
     before = text.read_bytes(), other.read_bytes()
-    for path, message in ((text, "not a log"), (other, "another program's database")):
-        with pytest.raises(LogError, match=message):
+    wrong = "another program's database: "
+    for path, written, read in (
+        (text, "not a log", "not a log"),
+        (other, f"{wrong}choose a new file", f"{wrong}give the log of a gate"),
+    ):
+        with pytest.raises(LogError, match=written):
             open_gate(path)
-        with pytest.raises(LogError, match=message):
+        with pytest.raises(LogError, match=read):
             SQLiteLog(path, read_only=True)
     assert (text.read_bytes(), other.read_bytes()) == before
     with contextlib.closing(sqlite3.connect(other)) as db, db:
