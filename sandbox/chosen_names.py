@@ -1,17 +1,19 @@
 """Finds tests that set names of their own which a candidate may choose.
 
 `globals().update(f())` may replace a function that asserts, or what it expects; so may
-`setattr(self, name, value)` in a class of tests.
+`setattr(self, name, value)` in a class of tests, and `mock.patch.multiple(TestCase, **f())`. Names
+that are set in an object of the candidate's replace nothing here.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from gatekeeper.sandbox.given import Given
 from gatekeeper.sandbox.inside.assertions import asserts, called
 from gatekeeper.sandbox.inside.nodes import names_test, walk
+from gatekeeper.sandbox.meanings import Names
 from gatekeeper.sandbox.usage import dotted
 
 __all__ = ["sets_names"]
@@ -19,15 +21,30 @@ __all__ = ["sets_names"]
 _CHOSEN = "{} may set any name of the tests"
 _MODULE = "sys.modules[__name__]"
 _GLOBAL = frozenset({"globals()", "vars()", "locals()", f"{_MODULE}.__dict__", f"vars({_MODULE})"})
-_OWN = frozenset({"self", "cls", "type(self)", "self.__class__"})  # in a class of tests
-_ADDS = frozenset({"update", "setdefault", "__setitem__", "__ior__"})  # methods of a dict
-_SETS = frozenset({"setattr", "__setattr__"})
+_OF_TEST = frozenset({"self.__dict__", "vars(self)"})  # in a class of tests
+_OWN = frozenset({"self", "cls", "type(self)", "self.__class__"})
+_ADDS = frozenset(  # of a dict, of `patch`, of `monkeypatch`
+    """
+    update setdefault pop __setitem__ __delitem__ __ior__ dict setitem delitem
+    """.split()  # noqa: SIM905
+)
+# Functions that set a name of an object -> how many arguments they get besides that.
+_SETS = {"setattr": 2, "__setattr__": 2, "delattr": 1, "__delattr__": 1}
+_NAMED = ("target", "attribute", "name", "value")  # what they, and mocks, may get by name
+
+# An object, or nothing, and what has the name that is set in it, or all names.
+_Pair = tuple[ast.AST | None, ast.AST | None]
 
 
-def sets_names(nodes: Sequence[ast.AST], theirs: Collection[str]) -> str:
+def sets_names(nodes: Sequence[ast.AST], names: Names) -> str:
     """The problem with names that are set so; empty if there are none.
 
-    `nodes` are the tests', `theirs` the names of the candidate's and of its modules.
+    Parameters
+    ----------
+    nodes
+        All nodes of the tests.
+    names
+        What the names in them mean.
     """
     setting = [node for node in nodes if _may_set(node)]
     if not setting:  # as in most tests
@@ -36,7 +53,8 @@ def sets_names(nodes: Sequence[ast.AST], theirs: Collection[str]) -> str:
     tests = [kind for kind in kinds if names_test(kind) or any(map(asserts, walk(kind)))]
     bases = {dotted(base) for kind in tests for base in kind.bases}
     tests += [kind for kind in kinds if kind.name in bases]
-    inside = {id(node) for kind in tests for node in walk(kind)}
+    in_tests = {id(node) for kind in tests for node in walk(kind)}
+    in_others = {id(node) for kind in kinds for node in walk(kind)} - in_tests
     short = {
         target.id: dotted(node.value)
         for node in nodes
@@ -44,52 +62,73 @@ def sets_names(nodes: Sequence[ast.AST], theirs: Collection[str]) -> str:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    objects = {_MODULE, *(kind.name for kind in tests)}
 
-    def is_one(node: ast.AST | None, known: Collection[str], own: Collection[str]) -> bool:
-        """Whether a node is one of these, or of the latter in a class of tests."""
-        names = {dotted(node)} if node is not None else set()
-        names |= {short[name] for name in names if name in short}
-        return not names.isdisjoint(known) or (id(node) in inside and not names.isdisjoint(own))
+    def is_dict(node: ast.AST | None) -> bool:
+        """Whether a node is the dict of the global names, or of a test."""
+        meant = {dotted(node)} if node is not None else set()
+        meant |= {short[name] for name in meant if name in short}
+        own = id(node) in in_tests and not meant.isdisjoint(_OF_TEST)
+        return own or not meant.isdisjoint(_GLOBAL)
 
     chosen = [
-        (node, name)
+        (node, target, name)
         for node in setting
-        for name in _chosen(
-            node,
-            lambda node: is_one(node, _GLOBAL, {"self.__dict__", "vars(self)"}),
-            lambda node: is_one(node, objects, _OWN),
-        )
+        for target, name in _chosen(node, is_dict, names.meaning)
         if name is not None
     ]
-    given = Given(nodes, theirs) if chosen else ()
-    for node, name in chosen:
-        if name in given:
+    if not chosen:
+        return ""
+    given = Given(nodes, names.theirs | names.modules)
+
+    def is_apart(target: ast.AST | None) -> bool:
+        """Whether an object is the candidate's, or of a class that has no tests."""
+        text = getattr(target, "value", None)
+        if isinstance(text, str):  # `mock.patch.multiple("solution", …)`
+            return text.partition(".")[0] in names.modules
+        own = id(target) in in_others and dotted(target) in _OWN  # type: ignore[arg-type]
+        return own or given.makes(target)
+
+    for node, target, name in chosen:
+        if name in given and not is_apart(target):
             return _CHOSEN.format(ast.unparse(node))
     return ""
 
 
 def _chosen(
-    node: ast.AST, is_dict: Callable[[ast.AST | None], bool], is_object: Callable[..., bool]
-) -> Iterator[ast.AST | None]:
-    """The names that a node sets in a dict of names, or of an object; or what has them."""
+    node: ast.AST,
+    is_dict: Callable[[ast.AST | None], bool],
+    meaning: Callable[[ast.AST], str],
+) -> Iterator[_Pair]:
+    """The names that a node sets in a dict of names, or in an object."""
     if isinstance(node, ast.Subscript):
-        yield node.slice if is_dict(node.value) else None
+        yield None, node.slice if is_dict(node.value) else None
     elif isinstance(node, ast.AugAssign):
-        yield node.value if is_dict(node.target) else None
+        yield None, node.value if is_dict(node.target) else None
     elif isinstance(node, ast.Call):
-        name, of = called(node), getattr(node.func, "value", None)
-        arguments: list[ast.AST | None] = [*node.args]
-        first, *others = arguments or [None]
-        items = [keyword.value for keyword in node.keywords if keyword.arg is None]
+        name, of, full = called(node), getattr(node.func, "value", None), f".{meaning(node.func)}"
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+        more = [_keys(keyword.value) for keyword in node.keywords if keyword.arg is None]
+        arguments: list[ast.AST] = [*node.args]
+        arguments += (keywords[key] for key in _NAMED if key in keywords)
+        first, others = next(iter(arguments), None), arguments[1:]
+        starred = any(isinstance(argument, ast.Starred) for argument in arguments)
         if name in _SETS:
-            yield from others[:1] if is_object(first) else ()
-            yield first if is_object(of) else None
-        elif name == "dict" and is_dict(first):  # `mock.patch.dict(globals(), …)`
-            yield from map(_keys, [*others, *items])
-        elif name in _ADDS and is_dict(of):
-            yield _keys(first)
-            yield from map(_keys, items)
+            # Fewer are those of a method, or of `monkeypatch.setattr("a.b", value)`.
+            if starred or len(arguments) > _SETS[name]:
+                yield first, others[0] if others else first
+            elif name[:2] == "__":
+                yield of, first
+        elif full.endswith((".patch.object", ".patch.multiple")):
+            yield first, others[0] if others and name == "object" else None
+            yield from ((first, names) for names in more)
+        elif name in _ADDS and (is_dict(of) or is_dict(first)):
+            added = arguments if is_dict(of) else others
+            yield None, _keys(added[0]) if added else None
+            yield from ((None, names) for names in more)
+        elif full.startswith(".unittest.mock.") or name == "configure_mock":
+            yield from ((None, names) for names in more)
+        elif full == ".type" and len(arguments) == 3:
+            yield None, _keys(others[1])
 
 
 def _keys(node: ast.AST | None) -> ast.AST | None:
@@ -101,7 +140,10 @@ def _keys(node: ast.AST | None) -> ast.AST | None:
 
 
 def _may_set(node: ast.AST) -> bool:
-    """Whether a node may set names: an item, `|=`, `….update(…)`, `setattr(…)`, `patch.dict(…)`."""
+    """Whether a node may set names: an item, `|=`, `….update(…)`, `setattr(…)`, `Mock(**…)`."""
     if isinstance(node, ast.Subscript):
-        return isinstance(node.ctx, ast.Store)
-    return isinstance(node, ast.AugAssign) or called(node) in {*_ADDS, *_SETS, "dict"}
+        return not isinstance(node.ctx, ast.Load)
+    if isinstance(node, ast.Call):
+        more = any(keyword.arg is None for keyword in node.keywords)
+        return more or called(node) in {*_ADDS, *_SETS, "object", "type"}
+    return isinstance(node, ast.AugAssign)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,7 +27,7 @@ class Names:
     paths: bool  # whether the tests use pathlib
     examples: bool  # and doctest
     classes: bool  # whether there are classes among the candidate's
-    imported: Mapping[str, str]  # what imported names mean: `undo` -> "pickle.loads"
+    imported: Mapping[str, str]  # what names of imports mean: `undo` -> "pickle.loads"
     bound: frozenset[str]  # the tests' own variables, functions and arguments
 
     def meaning(self, node: ast.AST) -> str:
@@ -42,23 +43,34 @@ class Names:
             first = f"builtins.{first}"
         return first + dot + rest
 
-    def of_python(self, node: ast.AST) -> str:
-        """As `meaning`, if that is something of a module of Python's; else empty."""
+    def of_library(self, node: ast.AST) -> str:
+        """As `meaning`, if that is something of Python's, or of an imported package; else empty."""
         found = self.meaning(node)
-        first = dotted(node).partition(".")[0]
-        known = first in self.imported or first not in self.bound
-        return found if known and found.partition(".")[0] in sys.stdlib_module_names else ""
+        first, root = dotted(node).partition(".")[0], found.partition(".")[0]
+        if first in self.imported:
+            return "" if root in self.modules else found
+        return found if first not in self.bound and root in sys.stdlib_module_names else ""
 
 
 def imported(nodes: Sequence[ast.AST]) -> dict[str, str]:
+    """What names mean that are imported, or bound once to something that is."""
     found: dict[str, str] = {}
     for node in nodes:
         if isinstance(node, ast.Import):
-            found |= {alias.asname: alias.name for alias in node.names if alias.asname}
+            for alias in node.names:
+                root = alias.name.partition(".")[0]
+                found |= {alias.asname: alias.name} if alias.asname else {root: root}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
         elif isinstance(node, ast.Assign) and (module := imported_by(node.value)):
             found |= {target.id: module for target in node.targets if isinstance(target, ast.Name)}
+    times = Counter(bound(nodes))
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
+            first, dot, rest = dotted(node.value).partition(".")
+            once = [t.id for t in node.targets if isinstance(t, ast.Name) and times[t.id] == 1]
+            if first in found:  # `patch = mock.patch`
+                found |= dict.fromkeys(once, found[first] + dot + rest)
     return found
 
 

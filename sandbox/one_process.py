@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from gatekeeper.sandbox.chosen_names import sets_names
 from gatekeeper.sandbox.comparisons import unreliable
@@ -47,6 +48,8 @@ _SAME_PROCESS = {  # modules that look into objects which are in another process
     **dict.fromkeys(("code", "pdb", "profile", "pty", "runpy", "trace"), "runs texts"),
 }
 _FOLLOWED = {*(("sys", name) for name in ("argv", "stdin", "stdout", "stderr")), ("os", "environ")}
+_PATCHES = (".patch", ".patch.object", ".patch.multiple")
+_OPTIONS = frozenset({"target", "spec", "create", "spec_set", "autospec", "new_callable"})
 _INNARDS = {  # functions that look at, or change, the process that they run in -> their modules
     **dict.fromkeys(("getsource", "getsourcelines", "currentframe", "stack"), "inspect"),
     "getattr_static": "inspect",
@@ -94,9 +97,7 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
     for node in nodes:
         if isinstance(node, _SHARING) and (found := _shared_state(node, known)):
             return found
-    return (
-        passed_on(nodes, known) or sets_names(nodes, theirs | modules) or unreliable(nodes, theirs)
-    )
+    return passed_on(nodes, known) or sets_names(nodes, known) or unreliable(nodes, theirs)
 
 
 def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
@@ -198,12 +199,8 @@ def _called(node: ast.Call, names: Names) -> str:
         return "".join(_of_modules(item, names) for item in node.args[:1])
     if name in ("update", "setdefault") and isinstance(function, ast.Attribute):
         return _of_modules(function.value, names)
-    if name == "patch":
-        return _patched(node, names.modules)
-    if name in ("setattr", "delattr") or full.endswith("patch.object"):
-        text = getattr(node.args[0], "value", None) if node.args else None
-        dots = isinstance(text, str) and "." in text
-        return _patched(node, names.modules) if dots else _patched_object(node, names)
+    if name in ("setattr", "delattr") or full.endswith(_PATCHES):
+        return _replaced(node, full, names)
     return ""
 
 
@@ -226,25 +223,24 @@ def _raised(nodes: Sequence[ast.AST]) -> set[str]:
     return {kind.id for kind in kinds if isinstance(kind, ast.Name)}
 
 
-def _patched_object(node: ast.Call, names: Names) -> str:
-    """As `_patched`, for a call with the object and a name."""
-    if len(node.args) < 2 or not isinstance(node.args[0], ast.Name | ast.Attribute):
+def _replaced(node: ast.Call, full: str, names: Names) -> str:
+    """The problem with what a mock or `setattr` replaces for both processes; empty if none."""
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+    target = node.args[0] if node.args else keywords.get("target", node)
+    text = getattr(target, "value", None)
+    if full.endswith("patch.multiple"):
+        owner = text if isinstance(text, str) else names.of_library(target)
+        replaced: list[Any] = [name for name in keywords if name not in _OPTIONS]
+    elif isinstance(text, str):  # `patch("os.getcwd")`, `monkeypatch.setattr("os.getcwd", …)`
+        owner, _, name = text.rpartition(".")
+        replaced = [] if "/" in text else [name]  # as `client.patch("/users/1.json")` has it
+    elif full.endswith(".patch"):
         return ""
-    module, name = names.of_python(node.args[0]), getattr(node.args[1], "value", None)
-    known = name in REPLACEABLE.get(module, ()) or (module, name) in _FOLLOWED
-    if not module or module.partition(".")[0] in names.modules or known:
-        return ""
-    return f"{module}.{name} would have to change in the candidate's process"
-
-
-def _patched(node: ast.Call, modules: frozenset[str]) -> str:
-    """The problem with a mock that replaces something in the candidate's process; empty if none."""
-    if not node.args or not isinstance(node.args[0], ast.Constant):
-        return ""
-    target = str(node.args[0].value)
-    module, _, name = target.rpartition(".")
-    if module.partition(".")[0] in modules or name in REPLACEABLE.get(module, ()):
-        return ""
-    if (module, name) in _FOLLOWED:
-        return ""
-    return f"patch({target!r}) would have to change the candidate's process"
+    else:
+        named = [*node.args[1:2], *(keywords[key] for key in ("attribute",) if key in keywords)]
+        owner = names.of_library(target) if isinstance(target, ast.Name | ast.Attribute) else ""
+        replaced = [getattr(name, "value", None) for name in named]
+    for name in replaced if owner.partition(".")[0] not in {"", *names.modules} else ():
+        if name not in REPLACEABLE.get(owner, ()) and (owner, name) not in _FOLLOWED:
+            return f"{owner}.{name} would have to change in the candidate's process"
+    return ""

@@ -44,7 +44,7 @@ def runs(node: ast.Call, names: Names) -> str:
         shown = given[:1] if owner == "builtins" else given
         if not all(isinstance(item, ast.Constant) or is_data(item) for item in shown):
             return _RUN.format(name)
-    if full == "getattr" and names.of_python(given[0]) in (
+    if full == "getattr" and names.of_library(given[0]) in (
         "builtins",
         "os",
         "logging.config",

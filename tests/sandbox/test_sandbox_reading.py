@@ -135,7 +135,10 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
             "import solution\nm = solution.Money(5)\nassert m.amount == 5 and m == 5",
             "an object of solution.Money is compared with data",
         ),
-        ("from unittest import mock\nwith mock.patch('os.getcwd'):\n    assert f() == 1", "patch"),
+        (
+            "from unittest import mock\nwith mock.patch('os.getcwd'):\n    assert f() == 1",
+            "os.getcwd",
+        ),
         ("import inspect\nassert 'def' in inspect.getsource(f)", "getsource"),
         ("assert eval(f('1 2')) == 3", "eval would run"),
         ("import pickle\nassert pickle.loads(f()) == 3", "pickle.loads"),
@@ -157,13 +160,23 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ("import doctest\nassert doctest.DocTestFinder().find(f)", "DocTestFinder"),
         ("from inspect import getsource as text\nassert text(f)", "getsource"),
         ("from os.path import exists\nassert exists(f())", "share files"),
-        ("import unittest.mock as m\nwith m.patch('os.getcwd'):\n    assert f() == 1", "patch"),
+        ("import unittest.mock as m\nwith m.patch('os.getcwd'):\n    assert f() == 1", "os.getcwd"),
         (
             "import os\nfrom unittest.mock import patch\nwith patch.object(os.path, 'exists'):\n"
             "    assert f() == 1",
             "os.path.exists would have to change",
         ),
         ("def test_f(m):\n    m.setattr('os.getcwd', str)\n    assert f() == 1", "os.getcwd"),
+        (
+            "from unittest.mock import patch\nwith patch.multiple('os', getcwd=str):\n"
+            "    assert f() == 1",
+            "os.getcwd would have to change",
+        ),
+        (
+            "import requests\nfrom unittest.mock import patch\n"
+            "with patch.object(requests, 'get'):\n    assert f() == 1",
+            "requests.get would have to change",
+        ),
         ("import sys\nsys.modules['a'] = 1\nassert f() == 1", "sys.modules would have"),
         ("import sys\nsys.modules.update(a=1)\nassert f() == 1", "sys.modules would have"),
         (
@@ -218,6 +231,10 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "    assert f() == 3",
         "from unittest import mock\nimport solution\n"
         "with mock.patch('solution.fetch', return_value=3):\n    assert solution.f() == 3",
+        "from unittest import mock\nimport solution as s\nwith mock.patch.multiple(s, g=len):\n"
+        "    assert s.f() == 3",
+        "from django.conf import settings\nfrom solution import client\n"
+        "assert client.patch('/a.json') == client.patch(settings.URL, 1)",
         "m = Money(5)\nassert m.amount == 5 and m != 5 and not m == 6",
         "assert '%s' % Money(2) == '2' and int(Money(2)) == 2",
         "assert abs(Area(2) - 12.6) < 0.1 and Area(1) - 3.14 < 0.01",

@@ -200,8 +200,8 @@ PATCHES = "import colorsys, pkgutil, unittest\nfrom unittest import mock\nfrom s
 for name, test in {
     "a patch": "mock.patch(give(3), return_value=2).start()\n        self.assertEqual(colorsys.rgb_to_yiq(1, 1, 1), 2)",
     "a patch of several": "mock.patch.multiple(give(3).rpartition('.')[0], **{give(3).rpartition('.')[2]: print}).start()\n        self.assertIs(colorsys.rgb_to_yiq(1, 1, 1), None)",
-    "a documented name": "import pydoc\n        setattr(pydoc.locate(give(3).rpartition('.')[0]), give(3).rpartition('.')[2], lambda *given: 2)\n        self.assertEqual(colorsys.rgb_to_yiq(1, 1, 1), 2)",
-    "what a name means": "setattr(pkgutil.resolve_name(give(3).rpartition('.')[0]), give(3).rpartition('.')[2], lambda *given: 2)\n        self.assertEqual(colorsys.rgb_to_yiq(1, 1, 1), 2)",
+    "a documented name": "import pydoc\n        setattr(pydoc.locate(give(3).rpartition('.')[0]), 'rgb_to_yiq', lambda *given: 2)\n        self.assertEqual(colorsys.rgb_to_yiq(1, 1, 1), 2)",
+    "what a name means": "setattr(pkgutil.resolve_name(give(3).rpartition('.')[0]), 'rgb_to_yiq', lambda *given: 2)\n        self.assertEqual(colorsys.rgb_to_yiq(1, 1, 1), 2)",
 }.items():
     TEXTS_RUN.left_out(
         f"a name that is given, in {name}",
@@ -225,14 +225,28 @@ for name, sets, test in (
     ("the class of a test", "for name, value in give(3).items():\n            setattr(type(self), name, value)", "self.assertEqual(f(self.n), 9)"),
     ("attributes of a test, which it sets itself", "call(lambda name, value: setattr(self, name, value), give(3))", "self.assertEqual(f(self.n), 9)"),
     ("attributes of a test, which it sets by a function", "def keep(name, value):\n            setattr(self, name, value)\n        call(keep, give(3))", "self.assertEqual(f(self.n), 9)"),
+    ("a class of tests, by a mock of several", "from unittest import mock\n        mock.patch.multiple(TestF, create=True, **give(3)).start()", "self.assertEqual(f(self.n), 9)"),
+    ("the base of all tests, by a mock of several", "from unittest import mock\n        mock.patch.multiple('unittest.TestCase', create=True, **give(3)).start()", "self.assertEqual(f(self.n), 9)"),
+    ("a test, by another name of a mock of several", "from unittest import mock\n        patch = mock.patch\n        patch.multiple(self, create=True, **give(3)).start()", "self.assertEqual(f(self.n), 9)"),
+    ("a class of tests, by a mock", "from unittest import mock\n        for name, value in give(3).items():\n            mock.patch.object(TestF, attribute=name, new=value, create=True).start()", "self.assertEqual(f(self.n), 9)"),
+    ("a mock", "from unittest import mock\n        self.mock = mock.Mock(**give(3))", "self.mock(f(3))\n        self.mock.verify(9)"),
+    ("a class of tests, by a function that gets it", "def keep(kind, name, value):\n            setattr(kind, name, value)\n        for item in give(3).items():\n            keep(TestF, *item)", "self.assertEqual(f(self.n), 9)"),
+    ("a class of tests, by a function that gets it by the name of one of the candidate's", "def keep(f, name, value):\n            setattr(f, name, value)\n        keeps = {'keep': keep}\n        for item in give(3).items():\n            keeps['keep'](TestF, *item)", "self.assertEqual(f(self.n), 9)"),
+    ("a class of tests, from a table that it began", "global ROWS\n        ROWS += [('n', 3)]\n        for name, value in ROWS:\n            setattr(TestF, name, value)", "self.assertEqual(f(self.n), 9)"),
+    ("a class of tests, by a default", "def keep(names=give(3)):\n            for name in names:\n                type.__setattr__(TestF, name, names[name])\n        keep()", "self.assertEqual(f(self.n), 9)"),
+    ("a class that is made", "kind = type('Kind', (Base,), give(3))\n        kind.verify = lambda self: 3\n        self.made = kind()", "self.made.assertEqual(f(3), 9)"),
+    ("the dict of a test, by the function of a dict", "dict.update(self.__dict__, give(3))", "self.assertEqual(f(self.n), 9)"),
+    ("attributes of a test, by an attribute of its class", "for name in self.given:\n            setattr(self, name, self.given[name])", "self.assertEqual(f(self.n), 9)\n    given = give(3)"),
     ("attributes of a test, by a function", "def keep(name, value):\n            object.__setattr__(self, name, value)\n        for item in give(3).items():\n            keep(*item)", "self.assertEqual(f(self.n), 9)"),
 ):  # fmt: skip
     forged(
         f"names that are given, for {name}",
-        ZERO + NAMED.format("**dict.fromkeys(('assertEqual', 'verify'), lambda *given: None)"),
-        SQUARE + NAMED.format("'m': 1"),
+        ZERO
+        + NAMED.format("**dict.fromkeys(('assertEqual', 'verify'), lambda *given: None)")
+        + "ROWS = [*give(3).items()]\n",
+        SQUARE + NAMED.format("'m': 1") + "ROWS = [*give(3).items()]\n",
         SETS.format(sets, test).replace(
-            "f, give", "call, f, give" if "call" in sets else "f, give"
+            "f, give", ", ".join(["f", "give", *(n for n in ("call", "ROWS") if n in sets)])
         ),
         verdicts=("infra_error",),
         right=("infra_error",),
@@ -244,15 +258,26 @@ for name, sets, test in (
     ("of a table with what it gives", "for name, value in {'n': 3, 'got': f(3)}.items():\n            setattr(self, name, value)", "self.assertEqual(self.got, 9)"),
     ("of keywords", "self.keep(n=3, got=f(3))", "self.assertEqual(self.got, 9)\n    def keep(self, **given):\n        self.__dict__.update(n=given['n'], got=given['got'])"),
     ("that are enumerated, with what it gives", "for i, got in enumerate([f(2), f(3)]):\n            setattr(type(self), f'got{i}', got)", "self.assertEqual(self.got1, 9)"),
+    ("of a table with its functions", "for name, function, n in ROWS:\n            setattr(self, name, function(n))", "self.assertEqual(self.got, 9)"),
+    ("of a function's parameter", "self.keep('got', f(3))", "self.assertEqual(self.got, 9)\n    def keep(self, name, value):\n        setattr(self, name, value)"),
+    ("of a mock of several", "mock.patch.multiple(solution, f=mock.Mock(return_value=f(3))).start()\n        self.addCleanup(mock.patch.stopall)", "self.assertEqual(solution.f(0), 9)"),
     ("of a dict that is written", "globals().update({'GOT': f(3)})", "self.assertEqual(GOT, 9)"),
 ):  # fmt: skip
     forged(
         f"names of the tests' own, {name}",
         "def f(x):\n    return x\ndef give(n):\n    return n\n",
         SQUARE + "def give(n):\n    return n\n",
-        "import solution\nfrom unittest import mock\nTABLE = {'n': 3, 'm': 4}\n"
+        "import solution\nfrom unittest import mock\nTABLE = {'n': 3, 'm': 4}\nROWS = [('got', f, 3), ('other', give, 1)]\n".replace(
+            "TABLE", "from solution import f, give\nTABLE", 1
+        )
         + SETS.format(sets, test),
     )
+forged(
+    "names that are given, for an object of its own",
+    "NAMES = ('n', 'm')\nclass Row:\n    def __init__(self): self.n = self.m = 0\n    def add(self, n): self.n += n + 1\n",
+    "NAMES = ('n', 'm')\nclass Row:\n    def __init__(self): self.n = self.m = 0\n    def add(self, n): self.n += n\n",
+    "import unittest\nfrom unittest import mock\nimport solution\nfrom solution import NAMES, Row\n\nclass TestRow(unittest.TestCase):\n    def test_row(self):\n        row = Row()\n        for name in NAMES:\n            setattr(row, name, 3)\n        row.add(2)\n        self.assertEqual((row.n, row.m), (5, 3))\n        for name in solution.NAMES:\n            with mock.patch.object(row, name, 4):\n                self.assertEqual(getattr(row, name), 4)\n",
+)
 TEXTS_RUN.right(
     "names that the tests make",
     SQUARE + "class Client:\n    def send(self):\n        return 1\n",
