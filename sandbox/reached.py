@@ -58,6 +58,7 @@ class Reached:
                     continue
             elif top and isinstance(node, ast.ClassDef):
                 collected = node.name in self._collected
+                todo += [(decorator, False) for decorator in node.decorator_list]
                 todo += [
                     (item, True)
                     for item in node.body

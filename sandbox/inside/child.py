@@ -172,12 +172,12 @@ def _beside(texts: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[b
     count = namespace[counting.COUNTER] = counting.Count()
     for test in tests:
         program = ast.parse(test)
-        nodes = walk(program)
+        nodes, before = walk(program), {*namespace}
         counting.counted(nodes, frozenset(facts["theirs"]))
         exec(compile(program, "test.py", "exec", dont_inherit=True), namespace)
         check = collect.check(program, own.__getitem__, facts)
         # Nobody counts what they ask the candidate, so any skip may be its doing.
-        for _, item in collect.items(program, nodes, namespace, check, lambda: 1):
+        for _, item in collect.items(program, nodes, namespace, before, check, lambda: 1):
             item()
         count.check()
         if not count.reached:

@@ -10,9 +10,10 @@ import functools
 import inspect
 import types
 import unittest
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from gatekeeper.sandbox.inside.assertions import called
 from gatekeeper.sandbox.inside.counting import COUNTER, as_written
 from gatekeeper.sandbox.inside.frameworks import (
     Skips,
@@ -26,11 +27,14 @@ from gatekeeper.sandbox.inside.nodes import walk
 
 __all__ = ["check", "items", "wants_fixtures"]
 
+_NAMESPACES = frozenset({"globals", "vars", "locals", "setattr"})  # by which a program binds names
+
 
 def items(
     program: ast.Module,
     nodes: Sequence[ast.AST],
     names: dict[str, Any],
+    before: Collection[str],
     candidate: tuple[str, Any] | None,
     asked: Callable[[], int],
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -40,8 +44,8 @@ def items(
     ----------
     program, nodes
         The program, whose definitions count in this order; and all its nodes, as written.
-    names
-        Its global names.
+    names, before
+        Its global names, and those that there were before it ran.
     candidate
         The name of a function that checks its argument, and the argument; None if the program has
         no such function.
@@ -55,7 +59,7 @@ def items(
     wanting = _wanting(program) if by_pytest else ()
     tests = {
         name: names[name]
-        for name, is_assigned in _defined(program).items()
+        for name, is_assigned in {**_defined(program), **_made(names, before, nodes)}.items()
         if name in dict.keys(names)
         if name in wanting or not _helps(names[name], assigned=is_assigned)
     }
@@ -130,12 +134,32 @@ def _defined(program: ast.Module) -> dict[str, bool]:
             bound = [node.name] if node.name.startswith("Test") or "TestCase" in bases else []
         elif isinstance(node, ast.Assign):
             stored = (n for target in node.targets for n in walk(target))
-            bound = [n.id for n in stored if isinstance(n, ast.Name) and n.id.startswith("test_")]
+            begins = ("test_", "Test") if called(node.value) == "type" else ("test_",)
+            bound = [n.id for n in stored if isinstance(n, ast.Name) and n.id.startswith(begins)]
         else:
             bound = []
         for name in bound:
             names.setdefault(name, isinstance(node, ast.Assign))
     return names
+
+
+def _made(
+    names: dict[str, Any], before: Collection[str], nodes: Sequence[ast.AST]
+) -> dict[str, bool]:
+    """Names of tests as of `_defined`, that are written nowhere: `globals()[f"test_{n}"] = …`."""
+    if _NAMESPACES.isdisjoint(map(called, nodes)):
+        return {}
+    module = names["__name__"]
+    written = {getattr(n, "id", None) or getattr(n, "name", None) for n in nodes}
+    found = {name: dict.__getitem__(names, name) for name in [*dict.keys(names)]}
+    own = {n: item for n, item in found.items() if getattr(item, "__module__", "") == module}
+    return {
+        name: True
+        for name, item in own.items()
+        if name not in before and name not in written
+        if (type(item) is types.FunctionType and name.startswith("test"))
+        or (isinstance(item, type) and (name[:4] == "Test" or issubclass(item, unittest.TestCase)))
+    }
 
 
 def _helps(item: Any, *own: Any, assigned: bool = False) -> bool:

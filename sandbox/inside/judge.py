@@ -126,11 +126,11 @@ def judge(
             prepared(setup, SETUP_FILE).run(names, guard)
         for number, test in enumerate(tests, 1):
             where = f"in test {number}"
-            program = prepared(test, TEST_FILE)
+            program, before = prepared(test, TEST_FILE), {*dict.keys(names)}
             program.run(names, guard)
             check = collect.check(program.tree, names.find, facts)
             for case, run in collect.items(
-                program.tree, program.nodes, names, check, lambda: peer.answered
+                program.tree, program.nodes, names, before, check, lambda: peer.answered
             ):
                 where = f"in test {number}, {case}"
                 run()
