@@ -70,8 +70,14 @@ class CandidatePeer(Peer):
         handle = handle_kind(name, *about)(self, number)
         return as_coroutine(handle) if name == "coroutine" else handle
 
-    def _original(self, number: int) -> Any:
+    def _original(self, number: int, kind: Any) -> Any:
         return Handle(self, number)
+
+    def _added(self, kind: type[BaseException]) -> dict[str, Any]:
+        if kind.__module__ == "builtins":
+            return {}
+        special = facts.FORWARDED.intersection(n for n, i in vars(kind).items() if i is not None)
+        return {"special": [*special]} if special else {}
 
     def _number_of(self, item: Any) -> int | None:
         if isinstance(item, BaseException):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import enum
+import functools
 from typing import Any
 
 from gatekeeper.sandbox.inside import signatures
@@ -14,7 +15,7 @@ from gatekeeper.sandbox.inside.library_values import WRITERS
 from gatekeeper.sandbox.inside.operations import importable
 from gatekeeper.sandbox.inside.standins import Remote, Value
 
-__all__ = ["candidate_class", "instance", "library_class"]
+__all__ = ["candidate_class", "error_class", "instance", "library_class"]
 
 _PLAIN = frozenset({*IMMUTABLE, list, dict, set, bytearray, bool, type(None)})
 _PATTERNS = {list: collections.abc.Sequence, dict: collections.abc.Mapping}
@@ -106,6 +107,14 @@ def library_class(module: str, name: str) -> Any:
         made = _new_class(real.__name__, (Remote,), namespace)
         type.__setattr__(made, "__gatekeeper__", Kind(None, special, shown=real))
         _LIBRARY[module, name] = made
+    return made
+
+
+@functools.cache
+def error_class(special: frozenset[str]) -> Any:
+    """The class of what stands for exceptions that have these special methods."""
+    made = _new_class("BaseException", (Remote,), {n: FORWARDERS[n] for n in special})
+    type.__setattr__(made, "__gatekeeper__", Kind(None, special, shown=BaseException))
     return made
 
 

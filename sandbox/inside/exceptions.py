@@ -6,19 +6,26 @@ The candidate makes their instances and is asked for what they are, as with othe
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
+from gatekeeper.sandbox.inside.classes import error_class, instance
 from gatekeeper.sandbox.inside.facts import SCALARS
-from gatekeeper.sandbox.inside.kinds import ask, believed
+from gatekeeper.sandbox.inside.forwarders import FORWARDERS
+from gatekeeper.sandbox.inside.guard import Guard
+from gatekeeper.sandbox.inside.kinds import Inner, ask, believed
 from gatekeeper.sandbox.inside.references import EXCEPTION, original
 
-__all__ = ["added", "maker"]
+__all__ = ["added", "maker", "unraised"]
 
 
 def maker(peer: Any) -> Callable[..., Any]:
-    """How to make such a class of a name, bases and attributes; `peer` is asked about it."""
+    """How to make such a class of a name, bases and attributes; `peer` is asked about it.
+
+    And of what it adds to its bases: the names of special methods.
+    """
 
     class Meta(type):
         def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
@@ -32,7 +39,22 @@ def maker(peer: Any) -> Callable[..., Any]:
             return peer.ask("get", cls, attribute)
 
     namespace = {**EXCEPTION, **_SPECIAL, "__init__": _init(peer)}
-    return lambda name, bases, asked: Meta(name, bases, {**namespace, **asked})
+
+    def make(name: str, bases: Any, asked: dict[str, Any], added: Any) -> Any:
+        names = added.get("special", ()) if type(added) is dict else ()
+        special = {n for n in names if type(n) is str}
+        if "__len__" in special:  # which Python would use for its truth
+            special.add("__bool__")
+        more = {n: method for n, method in _FORWARDED.items() if n in special}
+        return Meta(name, bases, {**namespace, **asked, **more})
+
+    return make
+
+
+def unraised(kind: Any, known: Inner) -> Any:
+    """What stands for an exception of such a class, but cannot be raised; it has its methods."""
+    names = (n for n, method in _FORWARDED.items() if getattr(kind, n, None) is method)
+    return instance(error_class(frozenset(names)), known)
 
 
 def added(kind: Any) -> dict[str, Any]:
@@ -91,3 +113,22 @@ def _set(error: BaseException, name: str, value: Any) -> None:
 
 
 _SPECIAL = {"__eq__": _eq, "__hash__": _hash, "__repr__": _repr, "__setattr__": _set}
+
+
+def _forwarded(name: str) -> Callable[..., Any]:
+    """A special method of such an exception, which that of its original answers."""
+    forward = FORWARDERS[name]
+    return lambda error, /, *arguments: forward(original(error), *arguments)
+
+
+def _bool(error: BaseException) -> bool:
+    """Its truth, for the tests: code of libraries takes each exception for one."""
+    known, caller = original(error), sys._getframe(1).f_code
+    return caller.co_filename not in Guard.files or bool(ask(known, "bool"))
+
+
+# Conversions, and methods of containers: what an exception says of itself.
+_FORWARDED = {
+    f"__{name}__": _forwarded(f"__{name}__")
+    for name in ("int", "float", "index", "len", "iter", "reversed", "contains", "getitem")
+} | {"__bool__": _bool}

@@ -73,8 +73,8 @@ class References:
         own = self._owned[number - 1]
         return own if isinstance(own, BaseException) else None
 
-    def _original(self, number: int) -> Any:
-        """What stands for their exception of that number, but cannot be raised."""
+    def _original(self, number: int, kind: Any) -> Any:
+        """What stands for their exception of that number, and class, but cannot be raised."""
         raise NotImplementedError
 
     # Objects
@@ -236,7 +236,10 @@ class References:
                 with contextlib.suppress(AttributeError, TypeError):
                     BaseException.__setattr__(error, name, value)
         if numbered:
-            vars(error)[_ORIGINAL] = (self._original(number), text if type(text) is str else None)
+            vars(error)[_ORIGINAL] = (
+                self._original(number, type(error)),
+                text if type(text) is str else None,
+            )
             with contextlib.suppress(TypeError):  # Python's own classes have no weak references
                 self._raised[number] = error
         return error

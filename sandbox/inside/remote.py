@@ -328,7 +328,7 @@ class JudgePeer(Peer):
         return made
 
     def _new_exception(self, name: str, bases: Any, asked: dict[str, Any], more: Any) -> Any:
-        return self._exceptions(name, bases, asked)
+        return self._exceptions(name, bases, asked, more)
 
     _added = staticmethod(exceptions.added)
 
@@ -341,8 +341,8 @@ class JudgePeer(Peer):
         # A failed assertion stays one of the tests.
         return None if own is None or any(failures(own)) else own
 
-    def _original(self, number: int) -> Any:
-        return instance(library_class("builtins", "BaseException"), Inner(self, number))
+    def _original(self, number: int, kind: Any) -> Any:
+        return exceptions.unraised(kind, Inner(self, number))
 
     def _error(
         self, classes: Any, arguments: Any, state: Any, number: Any, text: Any

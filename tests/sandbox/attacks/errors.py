@@ -437,3 +437,57 @@ right(
             assert error.seconds == 60
     """,
 )
+
+# --- exceptions that are containers, too ---
+
+MANY = "class Many(Exception):\n    def __init__(self, rows):\n        super().__init__('many')\n        self.rows = rows\n"
+LISTED = "    def __len__(self): return len(self.rows)\n    def __iter__(self): return iter(self.rows)\n    def __getitem__(self, n): return self.rows[n]\n    def __contains__(self, row): return row in self.rows\n"
+CHECK = "def check(rows):\n    raise Many([row for row in rows if row < 0])\n"
+for name, lie, test in (
+    ("its length", LISTED.replace("len(self.rows)", "0"), "assert len(error) == 2"),
+    ("its items", LISTED.replace("iter(self.rows)", "iter([])"), "assert list(error) == [-1, -3]"),
+    ("an item", LISTED.replace("self.rows[n]", "0"), "assert error[1] == -3"),
+    ("what it contains", "    def __contains__(self, row): return True\n    def __iter__(self): return iter([])\n", "assert -1 in error and -3 in error"),
+    ("its truth", LISTED + "    def __bool__(self): return False\n", "assert error"),
+    ("its truth by its length", LISTED.replace("len(self.rows)", "0"), "assert error"),
+):  # fmt: skip
+    forged(
+        f"an exception with {name}",
+        MANY + lie + CHECK,
+        MANY + LISTED + CHECK,
+        f"from solution import Many, check\n\ndef test_check():\n    try:\n        check([-1, 2, -3])\n    except Many as error:\n        {test}\n    else:\n        assert False\n",
+    )
+forged(
+    "an exception that is not true, in a pool",
+    MANY + "    def __len__(self): return 0\ndef f(x):\n    raise Many([])\n",
+    "def f(x):\n    return x * x\n",
+    """
+    from concurrent.futures import ThreadPoolExecutor
+    from solution import f
+
+    def verify(n):
+        assert f(n) == n * n
+
+    def test_f():
+        with ThreadPoolExecutor() as pool:
+            for work in [pool.submit(verify, n) for n in range(3)]:
+                work.result()
+    """,
+)
+right(
+    "an exception that is not true",
+    MANY + LISTED + CHECK,
+    """
+    import unittest
+    from solution import Many, check
+
+    class TestCheck(unittest.TestCase):
+        def test_check(self):
+            with self.assertRaises(Many) as caught:
+                check([1, 2])
+            self.assertEqual(len(caught.exception), 0)
+            assert not caught.exception and Many([1]) and 1 in Many([1]) and [*Many([1, 2])] == [1, 2]
+            with self.assertRaises(Many):
+                raise caught.exception
+    """,
+)
