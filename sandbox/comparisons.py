@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
+from gatekeeper.sandbox.given import Given
 from gatekeeper.sandbox.inside.assertions import called
-from gatekeeper.sandbox.inside.nodes import walk
+from gatekeeper.sandbox.inside.nodes import children, walk
 from gatekeeper.sandbox.usage import (
     ABOUT,
     dotted,
@@ -52,7 +53,7 @@ def unreliable(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
         Names of the candidate's that the tests use, some of them dotted.
     """
     found = _asks_process(nodes) or _looks_into_classes(nodes, theirs)
-    return found or _classes_as_data(nodes, theirs)
+    return found or _asks_made(nodes, theirs) or _classes_as_data(nodes, theirs)
 
 
 def _asks_process(nodes: Sequence[ast.AST]) -> str:
@@ -95,6 +96,45 @@ def _looks_into_classes(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
         for name in looked:
             return f"{name} is not shown of the candidate's classes"
     return ""
+
+
+def _asks_made(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
+    """The problem with `3 in type(x)(3)`, where the candidate gave `x`.
+
+    What a function returned may be of any class, whose objects would decide.
+    """
+    calls = [node for node in nodes if isinstance(node, ast.Call) and _is_type(node.func)]
+    if not calls:
+        return ""
+    given = Given(nodes, theirs)
+    classes = [name for name in theirs if name.rpartition(".")[2][:1].isupper()]
+    tested = {name for kind in classes for name in made_by(nodes, kind)}
+    made = {
+        ast.unparse(call)
+        for call in calls
+        if call.func in given and tested.isdisjoint(map(dotted, children(call.func)))
+    }
+    made |= {
+        dotted(target)
+        for node in nodes
+        if isinstance(node, ast.Assign) and ast.unparse(node.value) in made
+        for target in node.targets
+    }
+    for node in nodes:
+        asked: list[ast.expr] = []
+        if isinstance(node, ast.Compare) and isinstance(node.ops[-1], ast.In | ast.NotIn):
+            asked = node.comparators[-1:]
+        elif called(node) in ("assertIn", "assertNotIn"):
+            asked = node.args[1:2]  # type: ignore[attr-defined]
+        for name in made.intersection(map(ast.unparse, asked)):
+            return _DECIDES.format(name)
+    return ""
+
+
+def _is_type(node: ast.AST) -> bool:
+    """Whether a node is `type(x)` or `x.__class__`."""
+    one = isinstance(node, ast.Call) and len(node.args) == 1
+    return (one and called(node) == "type") or getattr(node, "attr", "") == "__class__"
 
 
 def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:

@@ -64,6 +64,7 @@ def candidate_class(
     kind.evasive = bool(more.get("getattr"))
     if type(more.get("protocol")) is list:
         kind.protocol = tuple(n for n in more["protocol"] if type(n) is str)
+        kind.data = bool(more.get("data"))
     type.__setattr__(made, "__gatekeeper__", kind)
     type.__setattr__(made, "__qualname__", qualified)
     if type(more.get("doc")) is str:

@@ -141,7 +141,10 @@ def class_facts(kind: type) -> tuple[Any, ...]:
         more["unhashable"] = True
     typing: Any = sys.modules.get("typing")
     if typing and type(kind) is typing._ProtocolMeta and vars(kind).get("_is_runtime_protocol"):
-        more["protocol"] = sorted(typing._get_protocol_attrs(kind))
+        members = {name: _first(kind, name) for name in typing._get_protocol_attrs(kind)}
+        more["protocol"] = sorted(members)
+        methods = (callable(item) or type(item) is classmethod for item in members.values())
+        more["data"] = not all(methods)
     plain = next((base for base in type.mro(kind) if base in IMMUTABLE or base in _MUTABLE), None)
     if plain is not None:
         more["plain"] = plain

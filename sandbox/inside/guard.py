@@ -87,8 +87,8 @@ class Guard:
     Attributes
     ----------
     missing
-        What the candidate was refused although it may be harmless, if anything: a right one may
-        fail of it.
+        What the candidate was refused although it may be harmless, or what the stand-ins of its
+        objects lack, if anything: a right one may fail of it.
     """
 
     files = frozenset({"test.py", "setup.py"})  # file names of the tests' own code

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gatekeeper.sandbox.inside import signatures
+from gatekeeper.sandbox.inside.facts import FORWARDED
 from gatekeeper.sandbox.inside.peer import Peer
 
 __all__ = [
@@ -81,7 +82,7 @@ class Kind:
     """The data of a class of stand-ins about the class that it stands for (`facts.py`)."""
 
     __slots__ = (
-        *("ancestors", "evasive", "hashable", "inner", "operated"),
+        *("ancestors", "data", "evasive", "hashable", "inner", "operated"),
         *("plain", "protocol", "shown", "special", "tested", "value"),
     )
 
@@ -94,6 +95,7 @@ class Kind:
         self.value = False  # whether its objects have their value here (`standins.Value`)
         self.hashable = True
         self.protocol: tuple[str, ...] = ()  # names of what makes any object one of its own
+        self.data = False  # whether some of these are no methods
         self.evasive = False  # whether it has `__getattr__`, and so maybe every attribute
         self.tested = False  # whether the tests use it as a class: see `Trust`
         self.operated = False  # whether they apply operators to objects that they make of it
@@ -243,18 +245,21 @@ class RemoteClass(type):
         return signatures.readable(ask(cls, "get", "__annotations__"))
 
     def __setattr__(cls, name: str, value: Any) -> None:
+        if name in FORWARDED and not has(cls, name):  # which its objects do not get here
+            guard = inner(cls).peer.guard
+            guard.missing = guard.missing or f"the tests give {cls.__name__} its {name}"
         ask(cls, "set", name, value)
 
     def __delattr__(cls, name: str) -> None:
         ask(cls, "delete", name)
 
     def __subclasscheck__(cls, other: type) -> bool:
-        if other is cls or _has_all(other, kind_of(cls).protocol):
-            return True
-        return isinstance(other, RemoteClass) and cls in kind_of(other).ancestors
+        if kind_of(cls).data:
+            raise TypeError("Protocols with non-method members don't support issubclass()")
+        return _extends(other, cls) or _has_all(other, kind_of(cls).protocol)
 
     def __instancecheck__(cls, item: object) -> bool:
-        return _has_all(item, kind_of(cls).protocol) or cls.__subclasscheck__(type(item))
+        return _extends(type(item), cls) or _has_all(item, kind_of(cls).protocol)
 
     def __dir__(cls) -> Any:
         return ask(cls, "dir")
@@ -276,6 +281,11 @@ class RemoteClass(type):
 
     def __contains__(cls, item: Any) -> bool:
         return any(item is found or item == found for found in cls)
+
+
+def _extends(kind: type, base: RemoteClass) -> bool:
+    """Whether a class is a base, or extends it."""
+    return kind is base or (isinstance(kind, RemoteClass) and base in kind_of(kind).ancestors)
 
 
 def _has_all(item: object, names: tuple[str, ...]) -> bool:

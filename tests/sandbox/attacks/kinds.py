@@ -526,3 +526,31 @@ forged(
     SPEAKS + DOG,
     "from solution import Dog, Speaks\n\ndef test_kinds():\n    assert isinstance(Dog(), Speaks) and Dog().speak() == 'woof'\n",
 )
+forged(
+    "a protocol with data, which no class can be asked for",
+    SPEAKS + DOG,
+    NAMED + DOG,
+    "from solution import Dog, Speaks\n\ndef test_kinds():\n    assert isinstance(Dog(), Speaks)\n    try:\n        issubclass(Dog, Speaks)\n    except TypeError:\n        return\n    assert False\n",
+)
+forged(
+    "a protocol with a class method",
+    SPEAKS + DOG.replace("speak", "bark"),
+    SPEAKS
+    + "    @classmethod\n    def make(cls): ...\n    @staticmethod\n    def join(a): ...\n"
+    + DOG.replace("class Cat", "    make = join = speak\nclass Cat"),
+    "from solution import Cat, Dog, Speaks\n\ndef test_kinds():\n    assert issubclass(Dog, Speaks) and not issubclass(Cat, Speaks)\n    assert Dog().speak() == 'woof'\n",
+)
+
+# --- what the tests make of a class of the candidate's ---
+
+for name, wrong, honest, test in (
+    ("a dataclass", "class Row:\n    n: int\n", "class Row:\n    n: int\n    m: int = 3\n", "import dataclasses\nimport solution\n\ndef test_row():\n    Row = dataclasses.dataclass(solution.Row)\n    assert Row(1).m == 3 and Row(1) == Row(1, 3)\n"),
+    ("another object by its type, which contains data", "class Bag:\n    def __init__(self, *n): pass\n    def __contains__(self, n): return True\ndef bag(*n):\n    return Bag(*n)\n", "class Bag:\n    def __init__(self, *n): self.n = n\n    def __contains__(self, n): return n in self.n\ndef bag(*n):\n    return Bag(*n)\n", "from solution import bag\n\ndef test_bag():\n    some = bag(1)\n    assert 3 in type(some)(3)\n"),
+):  # fmt: skip
+    forged(name, wrong, honest, test, verdicts=("infra_error",), right=("infra_error",))
+forged(
+    "another object by the type of one that the tests made",
+    "class Bag:\n    def __init__(self, *n): self.n = n\n    def __contains__(self, n): return n in self.n[1:]\n",
+    "class Bag:\n    def __init__(self, *n): self.n = n\n    def __contains__(self, n): return n in self.n\n",
+    "from solution import Bag\n\ndef test_bag():\n    some = Bag(1)\n    assert 3 in type(some)(3) and some.n == (1,)\n",
+)
