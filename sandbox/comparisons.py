@@ -28,7 +28,7 @@ _PROCESS = frozenset(
         *("sys.getrecursionlimit", "getrecursionlimit"),
     }
 )
-_ENVIRONMENT = frozenset({"os.getenv", "getenv"})  # what a right candidate may have set there
+_ENVIRONMENT = frozenset({"os.getenv", "getenv", "os.environ", "environ"})
 # What a candidate may change of a logger in its own process.
 _OF_LOGGERS = frozenset(
     """
@@ -69,9 +69,7 @@ def _asks_process(nodes: Sequence[ast.AST]) -> str:
                 and (called(node.value) == "getLogger" or dotted(node.value) in loggers)
             ):
                 asked[id(node)] = f"{node.attr} of a logger"
-    around = {number: name for number, name in found.items() if name in _ENVIRONMENT}
-    names = (n for n in nodes if isinstance(n, ast.Attribute) and n.attr == "environ")
-    around |= {id(n): "os.environ" for n in names if dotted(n) == "os.environ"}
+    around = _environment(nodes)
     for node in nodes if asked or around else ():
         asserts = isinstance(node, ast.Assert) or called(node).startswith("assert")
         if asserts or isinstance(node, ast.Compare):
@@ -79,6 +77,36 @@ def _asks_process(nodes: Sequence[ast.AST]) -> str:
             for name in (known[id(part)] for part in walk(node) if id(part) in known):
                 return f"{name} is about the candidate's process"
     return ""
+
+
+def _environment(nodes: Sequence[ast.AST]) -> dict[int, str]:
+    """What the tests ask the environment for, but for variables that they name, by ids of nodes.
+
+    Only these does the judge follow: see `inside/surroundings.py`.
+    """
+    imported = {alias.name for n in nodes if isinstance(n, ast.ImportFrom) for alias in n.names}
+    found, named = dict[int, str](), set[int]()
+    for node in nodes:
+        if isinstance(node, ast.Name | ast.Attribute) and (name := dotted(node)) in _ENVIRONMENT:
+            found |= {id(node): name} if "." in name or name in imported else {}
+        sides: list[ast.AST] = []  # what is asked for, and of what
+        if isinstance(node, ast.Subscript):
+            sides = [node.slice, node.value]
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            sides = [node.left, node.comparators[0]]
+        elif isinstance(node, ast.Call) and node.args:
+            sides = [node.args[0], node.func, getattr(node.func, "value", node), *node.args[1:2]]
+        if sides and isinstance(sides[0], ast.Constant):
+            named |= {id(side) for side in sides}
+    found = {number: name for number, name in found.items() if number not in named}
+    kept = {  # `before = dict(os.environ)`
+        dotted(target): "os.environ"
+        for node in nodes
+        if isinstance(node, ast.Assign) and not found.keys().isdisjoint(map(id, walk(node.value)))
+        for target in node.targets
+    }
+    held = [n for n in nodes if kept and isinstance(n, ast.Name | ast.Attribute)]
+    return found | {id(n): kept[dotted(n)] for n in held if dotted(n) in kept}
 
 
 def _looks_into_classes(nodes: Sequence[ast.AST], theirs: set[str]) -> str:

@@ -36,7 +36,7 @@ from gatekeeper.sandbox.inside.operations import (
 from gatekeeper.sandbox.inside.peer import Peer
 from gatekeeper.sandbox.inside.references import original, reference
 from gatekeeper.sandbox.inside.standins import Value
-from gatekeeper.sandbox.inside.surroundings import Observer, repeat
+from gatekeeper.sandbox.inside.surroundings import Observer
 from gatekeeper.sandbox.inside.tasks import Driver, Tasks, as_coroutine
 from gatekeeper.sandbox.inside.wire import Parts
 from gatekeeper.sandbox.inside.wrappers import Wrappers
@@ -368,8 +368,8 @@ class JudgePeer(Peer):
 
     def _repeat(self, printed: Iterable[Any]) -> None:
         for kind, record in printed:
-            self.evidence = True
-            repeat(kind, record, self._observer.module)
+            self.evidence = self.evidence or self._observer.is_seen(kind, record)
+            self._observer.repeat(kind, record)
 
     # Stand-ins
 

@@ -1,9 +1,7 @@
 """Changes that tests make around a candidate: standard streams, the environment, seeds, mocks.
 
 In one process a candidate sees such a change by itself. Here the tests' side notices it and sends
-it with each question; the candidate's side applies it while it answers. None of it is secret: it is
-input that the tests prepared.
-"""
+it with each question; the candidate's side applies XX"""
 
 from __future__ import annotations
 
@@ -16,10 +14,10 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from typing import Any
 
-__all__ = ["REPLACEABLE", "Observer", "Printed", "applied", "repeat"]
+__all__ = ["REPLACEABLE", "Observer", "Printed", "applied"]
 
 REPLACEABLE = {  # functions that a test may replace by a mock, by module
     "builtins": ("input", "print", "open"),
@@ -40,7 +38,8 @@ _OUTPUTS = ("stdout", "stderr")
 _MENTIONS = re.compile(
     r"(?P<logs>assertLogs|assertNoLogs|caplog|getLogger|addHandler|basicConfig)"
     r"|(?P<warnings>[wW]arn|deprecated_call)"
-    r"|patch|environ|setenv|delenv|setattr|seed|redirect|capsys|capfd|sys\.std|input|argv"
+    r"|(?P<environ>environ|getenv|setenv|delenv)"
+    r"|patch|setattr|seed|redirect|capsys|capfd|sys\.std|input|argv"
 )
 
 
@@ -58,10 +57,10 @@ class Observer:
     def __init__(self, source: str, modules: Iterable[str] = ()) -> None:
         self._source, self._modules = source, modules
         self.active = _MENTIONS.search(source) is not None
-        if not self.active:
-            return
         found = {mention.lastgroup for mention in _MENTIONS.finditer(source)}
         self._recorded = sorted(name for name in found if name)
+        if not self.active:
+            return
         self._environ, self._argv = dict(os.environ), [*sys.argv]
         self._streams = {name: getattr(sys, name) for name in ("stdin", *_OUTPUTS)}
         self._originals = {
@@ -131,6 +130,28 @@ class Observer:
             found["recorded"] = [*self._recorded]
         return found or None
 
+    def is_seen(self, kind: str, record: Any) -> bool:
+        """Whether the tests may see what the candidate did: print, log, warn, or set a variable."""
+        return kind != "environ" or any(name in self._variables for name in record)
+
+    def repeat(self, kind: str, record: Any) -> None:
+        """Do that here. Raises ValueError if it cannot be."""
+        if kind != "environ":
+            _repeat(kind, record, self.module)
+            return
+        if "environ" not in self._recorded or type(record) is not dict:
+            raise ValueError("no variables were asked for")
+        for name in self._variables.intersection(record):
+            if type(record[name]) not in (str, type(None)):
+                raise ValueError(f"{name}: no value of a variable")
+            for variables in (os.environ, self._environ):
+                _set_variable(variables, name, record[name])
+
+    @functools.cached_property
+    def _variables(self) -> frozenset[str]:
+        """What the tests have in quotes: among these are the variables that they name."""
+        return frozenset(re.findall(r"(?<=['\"])[^'\"\n=]+(?=['\"])", self._source))
+
 
 class Printed(list[tuple[str, Any]]):
     """What the candidate printed, logged and warned of, as far as it is requested.
@@ -161,13 +182,13 @@ class Printed(list[tuple[str, Any]]):
 def applied(around: dict[str, Any]) -> Iterator[Printed]:
     """The candidate's side: apply the changes.
 
-    Yields what was printed in the context; `repeat` takes it on the tests' side.
+    Yields what was printed in the context; `Observer.repeat` takes it on the tests' side.
     """
+    if not _known:
+        _known.update(os.environ)
     for name, value in around.get("environ", {}).items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
+        for variables in (os.environ, _known):
+            _set_variable(variables, name, value)
     if "argv" in around:
         sys.argv = around["argv"]
     if "seed" in around:
@@ -188,7 +209,28 @@ def applied(around: dict[str, Any]) -> Iterator[Printed]:
             stack.enter_context(_logged(printed))
         if "warnings" in around.get("recorded", ()):
             stack.enter_context(_warned(printed))
+        if "environ" in around.get("recorded", ()):
+            printed.sources.append(_changed_variables)
         yield printed
+
+
+_known: dict[str, str] = {}  # the environment as both sides know it
+
+
+def _changed_variables() -> list[tuple[str, Any]]:
+    """The variables that the candidate changed since; None for one that is gone."""
+    now = dict(os.environ)
+    changed = {name: now.get(name) for name, _ in now.items() ^ _known.items()}
+    for name, value in changed.items():
+        _set_variable(_known, name, value)
+    return [("environ", changed)] if changed else []
+
+
+def _set_variable(variables: MutableMapping[str, str], name: str, value: str | None) -> None:
+    if value is None:
+        variables.pop(name, None)
+    else:
+        variables[name] = value
 
 
 @contextlib.contextmanager
@@ -232,11 +274,8 @@ def _warned(printed: Printed) -> Iterator[None]:
         yield
 
 
-def repeat(kind: str, record: Any, module: str) -> None:
-    """The tests' side: print, log or warn here as the candidate did there. Raises ValueError.
-
-    `module` is the name of the candidate's module for the tests (`Observer.module`).
-    """
+def _repeat(kind: str, record: Any, module: str) -> None:
+    """Print, log or warn; `module` is the name of the candidate's module for the tests."""
     match kind, record:
         case "stdout" | "stderr", str(text):
             getattr(sys, kind).write(text)

@@ -193,8 +193,10 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ("import os\nbefore = os.getcwd()\nf()\nassert os.getcwd() == before", "os.getcwd"),
         ("globals().update(f())\nassert g == 1", "any name"),
         ("for name in f():\n    globals()[name] = 1\nassert g == 1", "any name"),
-        ("import os\nf()\nassert os.environ['LEVEL'] == 'high'", "os.environ"),
-        ("import os\nf()\nassert os.getenv('LEVEL') == 'high'", "os.getenv"),
+        ("import os\nf()\nassert os.environ[f.name] == 'high'", "os.environ"),
+        ("import os\nf()\nassert os.getenv(f'{f.name}_A') == 'high'", "os.getenv"),
+        ("from os import environ\nf()\nassert dict(environ) == {}", "environ"),
+        ("import os\nkept = dict(os.environ)\nf()\nassert kept == {'A': 1}", "os.environ"),
         ("import logging\nf()\nassert logging.getLogger('a').level == 10", "level of a logger"),
         (
             "import logging, unittest\nclass TestF(unittest.TestCase):\n    def test_f(self):\n"
@@ -251,6 +253,8 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "import os, sys\nsys.path.insert(0, os.getcwd())\nassert f() == 1",
         "globals().update({'g': 1}, h=2)\nglobals()['i'] = f\nassert f() == 1",
         "class A:\n    def __init__(self, **m):\n        vars(self).update(m)\nassert f() == 1",
+        "import os\nassert 'LEVEL' not in os.environ\nf()\nassert os.environ['LEVEL'] == 'high'",
+        "import os\nkept = dict(os.environ)\nassert f() == os.environ.get('LEVEL', 'low')",
         "import os\nos.environ['LEVEL'] = 'high'\nif os.getenv('CI') != 'y':\n    assert f() == 1",
         "import sys\nsys.modules.pop('solution', None)\nassert f() == 1",
         "import importlib, solution\nimportlib.reload(solution)\nassert f() == 1",

@@ -13,6 +13,7 @@ from attacks.coroutines import COROUTINES
 from attacks.data_sets import DATA_SETS
 from attacks.descriptors import DESCRIPTORS
 from attacks.endings import ENDINGS
+from attacks.environment import ENVIRONMENT
 from attacks.errors import ERRORS
 from attacks.event_loops import EVENT_LOOPS
 from attacks.forged import FORGED
@@ -84,5 +85,6 @@ PROGRAMS: tuple[Program, ...] = (
         *PYTEST_RUNS,
         *TEXTS_RUN,
         *IMPORTS,
+        *ENVIRONMENT,
     ),
 )
