@@ -53,8 +53,12 @@ def public(kind: type, ask: Callable[[Any, str], Any]) -> dict[str, Any]:
     return {name: _Asked(name, ask) for names in above for name in names if name[:1] != "_"}
 
 
-def made(kind: type[BaseException], arguments: Sequence[Any]) -> BaseException:
-    """An exception of a class, without its `__init__`."""
-    with contextlib.suppress(TypeError):
-        return kind.__new__(kind, *arguments)
-    return kind.__new__(kind, "", [])  # pydantic's, whose arguments are not in `args`
+def made(kind: type[BaseException], arguments: Sequence[Any]) -> BaseException | None:
+    """An exception of a class, without its `__init__`; None if nothing known makes one."""
+    plain = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+    # Not of what is written in another language, which has a `__new__` of its own: pydantic's gets
+    # what is not in `args`.
+    for make, given in ((plain, arguments), (kind, arguments), (kind, ("", []))):
+        with contextlib.suppress(TypeError):
+            return make.__new__(kind, *given)
+    return None

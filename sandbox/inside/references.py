@@ -155,10 +155,13 @@ class References:
             for c in chain
         ]
 
-    def exception_class(self, classes: Sequence[Sequence[Any]], at: int = 0) -> Any:
+    def exception_class(
+        self, classes: Sequence[Sequence[Any]], at: int = 0, *, packages: bool = True
+    ) -> Any:
         """A class of ours to catch their exception by: the same where both sides have it.
 
-        `classes` are as of `exception_chain`, `at` the place of the one to make.
+        `classes` are as of `exception_chain`, `at` the place of the one to make, which extends what
+        both have of `packages`.
         """
         module, name, number, places, more = classes[at]
         if number < 0:
@@ -171,13 +174,15 @@ class References:
         if standard and isinstance(shared, type) and issubclass(shared, BaseException):
             return shared
         made = self._theirs.get(number)
-        if not (isinstance(made, type) and issubclass(made, BaseException)):
-            bases = [self.exception_class(classes, place) for place in places if place > at]
+        if not (packages and isinstance(made, type) and issubclass(made, BaseException)):
+            above = [place for place in places if place > at]
+            bases = [self.exception_class(classes, place, packages=packages) for place in above]
             asked: dict[str, Any] = {}
-            if (library := library_errors.shared(module, name)) is not None:
+            library = library_errors.shared(module, name) if packages else None
+            if library is not None:
                 bases, asked = [library], library_errors.public(library, _attribute_of)
-            plain, above = str(name).rpartition(".")[2], tuple(dict.fromkeys(bases))
-            made = self._new_exception(plain, above or (Exception,), asked, more)
+            plain, kinds = str(name).rpartition(".")[2], tuple(dict.fromkeys(bases))
+            made = self._new_exception(plain, kinds or (Exception,), asked, more)
             self._theirs[number] = made
         return made
 
@@ -247,6 +252,9 @@ class References:
     def _new_error(self, classes: Sequence[Sequence[Any]], arguments: Any) -> BaseException:
         kind = self.exception_class(classes)
         error = library_errors.made(kind, arguments)
+        if error is None:  # as of a package that makes it of something else
+            kind = self.exception_class(classes, packages=False)
+            error = kind.__new__(kind, *arguments)
         # Python's own classes need it: CPython reads fields of a StopIteration that only `__init__`
         # sets. The meaning of arguments of other classes is unknown.
         init = next(vars(k)["__init__"] for k in kind.__mro__ if "__init__" in vars(k))

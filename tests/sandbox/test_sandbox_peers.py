@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import importlib
 import json
 import socket
 import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,6 +100,40 @@ def test_what_pytest_raises_is_a_failure() -> None:
         pytest.fail("it must raise")
     except pytest.fail.Exception:
         assert Count().caught(BaseException) == ()
+
+
+ODD = """
+class New(ValueError):
+    def __new__(cls, *, code):
+        return super().__new__(cls)
+    def __init__(self, *, code):
+        super().__init__(f"code {code}")
+        self.code = code
+
+class File(OSError):
+    def __init__(self, path, *, reason):
+        super().__init__(2, reason, path)
+"""
+
+
+def test_exceptions_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are made without their own code; where that is impossible, without their class."""
+    core = pytest.importorskip("pydantic_core")
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "odd.py").write_text(ODD)
+    monkeypatch.syspath_prepend(folder)
+    odd = importlib.import_module("odd")
+    opaque = core.PydanticCustomError("a", "b")
+    opaque.args = ()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        tests, candidate = JudgePeer(ours, guard=Guard(__name__)), CandidatePeer(theirs)
+        for error in (odd.New(code=3), odd.File("a.txt", reason="gone"), opaque):
+            made = tests._error(*candidate._error_parts(error))
+            assert isinstance(made, ValueError | OSError)
+            assert isinstance(made, type(error)) is (error is not opaque)
+            assert (str(made), made.args) == (str(error), error.args)
 
 
 SECRET = "the secret of this module"
