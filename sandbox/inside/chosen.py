@@ -13,10 +13,10 @@ import functools
 import importlib
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-__all__ = ["followed", "is_own"]
+__all__ = ["Words", "followed"]
 
 # What finds an object by its name: how tests that use it mention it, its module, its place there.
 _FINDERS = (
@@ -69,29 +69,35 @@ def _checked(find: Callable[..., Any], check: Callable[[str], None]) -> Callable
     return checked
 
 
-def is_own(name: str, nodes: Sequence[ast.AST], modules: Collection[str]) -> bool:
-    """Whether a name is the tests' own, or means a name that they import of the candidate.
+class Words:
+    """The words that the tests have, in their texts and in the names of modules that they import.
 
-    Parameters
+    Attributes
     ----------
-    name
-        A dotted name.
-    nodes
-        All nodes of the tests.
     modules
         Names of modules that are the candidate.
     """
-    parts = _WORD.findall(name)
-    known = {"tests", *modules, *_words(nodes)}
-    if parts and parts[0] in modules:  # `f"{Client.__module__}.{Client.__name__}.send"`
-        imports = (node for node in nodes if isinstance(node, ast.ImportFrom))
-        known |= {alias.name for node in imports for alias in node.names}
-    return known.issuperset(parts)
 
+    def __init__(self) -> None:
+        self.modules: Collection[str] = ()
+        self._unread: list[Sequence[ast.AST]] = []  # most runs ask for no name
+        self._words, self._imported = {"tests"}, set[str]()
 
-def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The words in the texts of the tests, and in the names of modules that they import."""
-    for node in nodes:
+    def add(self, nodes: Sequence[ast.AST]) -> None:
+        """The nodes of a program of the tests."""
+        self._unread.append(nodes)
+
+    def have(self, name: str) -> bool:
+        """Whether a dotted name is the tests' own, or one that they import of the candidate."""
+        while self._unread:
+            for node in self._unread.pop():
+                self._read(node)
+        parts = _WORD.findall(name)
+        theirs = parts and parts[0] in self.modules  # `f"{Client.__module__}.{Client.__name__}"`
+        known = (self._words, self.modules, self._imported if theirs else ())
+        return all(any(part in words for words in known) for part in parts)
+
+    def _read(self, node: ast.AST) -> None:
         texts: Collection[object] = ()
         if isinstance(node, ast.Constant):
             texts = [node.value]
@@ -99,6 +105,7 @@ def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:
             texts = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             texts = [node.module]
+            self._imported.update(alias.name for alias in node.names)
         for text in texts:
             if isinstance(text, str):
-                yield from _WORD.findall(text)
+                self._words.update(_WORD.findall(text))

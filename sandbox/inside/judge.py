@@ -79,7 +79,7 @@ def judge(
     guard = Guard(facts["module_name"])
     guard.programs = (setup, *tests)
     text = "\n".join(guard.programs)
-    texts.module, texts.modules = facts["module_name"], facts["modules"]
+    texts.module, texts.words.modules = facts["module_name"], facts["modules"]
     observer = Observer(text, facts["modules"])
     peer = JudgePeer(connection, guard=guard, observer=observer)
     peer.heard = texts.heard.add

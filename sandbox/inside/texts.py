@@ -33,12 +33,12 @@ import ast
 import os
 import sys
 import types
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from gatekeeper.sandbox.inside import within
 from gatekeeper.sandbox.inside.assertions import called
-from gatekeeper.sandbox.inside.chosen import is_own
+from gatekeeper.sandbox.inside.chosen import Words
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.heard import Heard
 from gatekeeper.sandbox.inside.kinds import is_stand_in
@@ -84,15 +84,15 @@ class Texts:
         Why there is no verdict: what was stopped first. Empty if nothing was.
     module
         The name of the module that the tests run in.
-    modules
-        Names of modules that are the candidate.
+    words
+        The words of the tests, and names of modules that are the candidate.
     heard
         The texts that came from the candidate.
     """
 
     def __init__(self) -> None:
         self.stopped, self.module = "", ""
-        self.modules: Collection[str] = ()
+        self.words = Words()
         self.heard = Heard()
         self._programs: list[tuple[types.CodeType, Sequence[ast.AST]]] = []
         standard = os.path.dirname(os.__file__)
@@ -101,6 +101,7 @@ class Texts:
     def add(self, code: types.CodeType, nodes: Sequence[ast.AST]) -> None:
         """The code, and the nodes, of a program of the tests."""
         self._programs.append((code, nodes))
+        self.words.add(nodes)
 
     def answer(self, kind: bytes, text: str) -> tuple[bytes, str]:
         """What the judge sends to the host in the place of an answer of its own."""
@@ -110,7 +111,7 @@ class Texts:
 
     def check_name(self, name: str) -> None:
         """Raises StoppedError if a name of an object in this process is not the tests' own."""
-        if not is_own(name, [n for _, nodes in self._programs for n in nodes], self.modules):
+        if not self.words.have(name):
             self._stop(_CHOSEN.format(name))
 
     def _stop(self, why: str) -> NoReturn:

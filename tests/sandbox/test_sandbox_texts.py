@@ -6,13 +6,18 @@ the rule is in effect in a process of its own, as nothing can take an audit hook
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from gatekeeper.sandbox.inside.chosen import Words
+from gatekeeper.sandbox.inside.nodes import walk
 
 # Runs programs as the judge does. `given` is a text that came from the candidate.
 JUDGE = """
@@ -33,7 +38,7 @@ tree = ast.parse(sys.argv[1])
 code = compile(tree, "test.py", "exec", dont_inherit=True)
 rule.module = names["__name__"]
 rule.add(code, walk(tree))
-followed(sys.argv[1], rule.check_name, rule.modules)
+followed(sys.argv[1], rule.check_name, rule.words.modules)
 sys.addaudithook(rule.hook)
 try:
     exec(code, names)
@@ -160,6 +165,23 @@ def stopped(program: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return str(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_the_words_of_the_tests_are_read_once() -> None:
+    class Nodes(list[ast.AST]):
+        times = 0
+
+        def __iter__(self) -> Iterator[ast.AST]:
+            self.times += 1
+            return super().__iter__()
+
+    words, nodes = Words(), Nodes(walk(ast.parse("import os.path\npatch('solution.f')")))
+    words.modules = ["solution"]
+    words.add(nodes)
+    assert [*map(words.have, ("os.path", "solution.f", "solution.g"))] == [True, True, False]
+    words.add(walk(ast.parse("from solution import g\n'x'")))
+    assert [*map(words.have, ("solution.g", "os.g", "path.x"))] == [True, False, True]
+    assert nodes.times == 1
 
 
 @pytest.mark.parametrize("library", ALLOWED)
