@@ -172,7 +172,7 @@ def _beside(texts: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[b
     count = namespace[counting.COUNTER] = counting.Count()
     for test in tests:
         program = ast.parse(test)
-        nodes, before = walk(program), {*namespace}
+        nodes, before = walk(program), {**namespace}
         counting.counted(nodes, frozenset(facts["theirs"]))
         exec(compile(program, "test.py", "exec", dont_inherit=True), namespace)
         check = collect.check(program, own.__getitem__, facts)

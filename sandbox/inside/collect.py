@@ -13,7 +13,6 @@ import unittest
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside.assertions import called
 from gatekeeper.sandbox.inside.counting import COUNTER, as_written
 from gatekeeper.sandbox.inside.frameworks import (
     Skips,
@@ -23,18 +22,16 @@ from gatekeeper.sandbox.inside.frameworks import (
     run_unittest,
 )
 from gatekeeper.sandbox.inside.kinds import is_stand_in
-from gatekeeper.sandbox.inside.nodes import walk
+from gatekeeper.sandbox.inside.nodes import FUNCTIONS, walk
 
 __all__ = ["check", "items", "wants_fixtures"]
-
-_NAMESPACES = frozenset({"globals", "vars", "locals", "setattr"})  # by which a program binds names
 
 
 def items(
     program: ast.Module,
     nodes: Sequence[ast.AST],
     names: dict[str, Any],
-    before: Collection[str],
+    before: Mapping[str, Any],
     candidate: tuple[str, Any] | None,
     asked: Callable[[], int],
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -57,12 +54,7 @@ def items(
         yield "check", functools.partial(finish, check, candidate[1])
     by_pytest = _uses_pytest(program, nodes)
     wanting = _wanting(program) if by_pytest else ()
-    tests = {
-        name: names[name]
-        for name, is_assigned in {**_defined(program), **_made(names, before, nodes)}.items()
-        if name in dict.keys(names)
-        if name in wanting or not _helps(names[name], assigned=is_assigned)
-    }
+    tests = _tests(program, nodes, names, before, wanting)
     skips = Skips(asked, nodes)
     if tests and by_pytest:
         yield "pytest", functools.partial(run_pytest, names, nodes, skips)
@@ -132,34 +124,45 @@ def _defined(program: ast.Module) -> dict[str, bool]:
         elif isinstance(node, ast.ClassDef):
             bases = " ".join(ast.unparse(base) for base in node.bases)
             bound = [node.name] if node.name.startswith("Test") or "TestCase" in bases else []
-        elif isinstance(node, ast.Assign):
-            stored = (n for target in node.targets for n in walk(target))
-            begins = ("test_", "Test") if called(node.value) == "type" else ("test_",)
-            bound = [n.id for n in stored if isinstance(n, ast.Name) and n.id.startswith(begins)]
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr):  # `(test_f := …)`
+            parts = (n for n in walk(node) if isinstance(n, ast.Name))
+            bound = [n.id for n in parts if isinstance(n.ctx, ast.Store) and n.id[:5] == "test_"]
         else:
             bound = []
         for name in bound:
-            names.setdefault(name, isinstance(node, ast.Assign))
+            names.setdefault(name, not isinstance(node, (*FUNCTIONS, ast.ClassDef)))
     return names
 
 
-def _made(
-    names: dict[str, Any], before: Collection[str], nodes: Sequence[ast.AST]
-) -> dict[str, bool]:
-    """Names of tests as of `_defined`, that are written nowhere: `globals()[f"test_{n}"] = …`."""
-    if _NAMESPACES.isdisjoint(map(called, nodes)):
-        return {}
-    module = names["__name__"]
-    written = {getattr(n, "id", None) or getattr(n, "name", None) for n in nodes}
-    found = {name: dict.__getitem__(names, name) for name in [*dict.keys(names)]}
-    own = {n: item for n, item in found.items() if getattr(item, "__module__", "") == module}
-    return {
-        name: True
-        for name, item in own.items()
-        if name not in before and name not in written
-        if (type(item) is types.FunctionType and name.startswith("test"))
-        or (isinstance(item, type) and (name[:4] == "Test" or issubclass(item, unittest.TestCase)))
-    }
+def _tests(
+    program: ast.Module,
+    nodes: Sequence[ast.AST],
+    names: dict[str, Any],
+    before: Mapping[str, Any],
+    wanting: Collection[str],
+) -> dict[str, Any]:
+    """The tests among the global names that a program has bound, in the order of these names.
+
+    However they came there: in a loop, by `globals()[f"test_{n}"] = …`, by `Squares = suite(3)`, or
+    as a class whose base is one of tests.
+    """
+    defined, found = _defined(program), dict[str, Any]()
+    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    stored -= {node.name for node in nodes if isinstance(node, FUNCTIONS)}
+    for name, item in [*dict.items(names)]:
+        if name not in defined:
+            own = not is_stand_in(item) and before.get(name) is not item
+            if isinstance(item, type):
+                test = name.startswith("Test") or issubclass(item, unittest.TestCase)
+                test = test and not any(item is one for one in found.values())
+            else:
+                test = type(item) is types.FunctionType and name.startswith("test")
+                test = test and name not in stored
+            if not (own and test and item.__module__ == names["__name__"]):
+                continue
+        if name in wanting or not _helps(item, assigned=defined.get(name, True)):
+            found[name] = item
+    return found
 
 
 def _helps(item: Any, *own: Any, assigned: bool = False) -> bool:

@@ -126,7 +126,7 @@ def judge(
             prepared(setup, SETUP_FILE).run(names, guard)
         for number, test in enumerate(tests, 1):
             where = f"in test {number}"
-            program, before = prepared(test, TEST_FILE), {*dict.keys(names)}
+            program, before = prepared(test, TEST_FILE), dict(dict.items(names))
             program.run(names, guard)
             check = collect.check(program.tree, names.find, facts)
             for case, run in collect.items(

@@ -25,7 +25,7 @@ asked = []
 names = {"__name__": "tests", "f": lambda x: asked.append(x) or (x * x if x else None)}
 program = ast.parse(sys.stdin.read())
 exec(compile(program, "test.py", "exec"), names)
-for name, run in collect.items(program, walk(program), names, (), None, lambda: len(asked)):
+for name, run in collect.items(program, walk(program), names, {}, None, lambda: len(asked)):
     print(name)
     run()
 """

@@ -31,6 +31,7 @@ from attacks.known_by_objects import KNOWN_BY_OBJECTS
 from attacks.left_work import LEFT_WORK
 from attacks.library_objects import LIBRARY_OBJECTS
 from attacks.looked_at import LOOKED_AT
+from attacks.made_tests import MADE_TESTS
 from attacks.memory import MEMORY
 from attacks.names import NAMES
 from attacks.own_classes import OWN_CLASSES
@@ -86,5 +87,6 @@ PROGRAMS: tuple[Program, ...] = (
         *TEXTS_RUN,
         *IMPORTS,
         *ENVIRONMENT,
+        *MADE_TESTS,
     ),
 )

@@ -278,14 +278,6 @@ forged(
     "NAMES = ('n', 'm')\nclass Row:\n    def __init__(self): self.n = self.m = 0\n    def add(self, n): self.n += n\n",
     "import unittest\nfrom unittest import mock\nimport solution\nfrom solution import NAMES, Row\n\nclass TestRow(unittest.TestCase):\n    def test_row(self):\n        row = Row()\n        for name in NAMES:\n            setattr(row, name, 3)\n        row.add(2)\n        self.assertEqual((row.n, row.m), (5, 3))\n        for name in solution.NAMES:\n            with mock.patch.object(row, name, 4):\n                self.assertEqual(getattr(row, name), 4)\n",
 )
-MAKE = "from solution import f\n\ndef test_0():\n    assert f(0) == 0\n\ndef make(n, wanted):\n    def test(*given):\n        assert f(n) == wanted\n    return test\n\n"
-for name, test in {
-    "in the names of the program": "for i, (n, wanted) in enumerate([(2, 4), (3, 9)]):\n    globals()[f'test_it_{i}'] = make(n, wanted)\n",
-    "in its module": "import sys\nfor n in range(4):\n    setattr(sys.modules[__name__], f'test_it_{n}', make(n, n * n))\n",
-    "in a class that is made": "import unittest\nTestF = type('TestF', (unittest.TestCase,), {f'test_{n}': make(n, n * n) for n in range(4)})\n",
-    "in a class, by its decorator": "import unittest\ndef add(*rows):\n    def added(cls):\n        for i, row in enumerate(rows):\n            setattr(cls, f'test_{i}', make(*row))\n        return cls\n    return added\n@add((2, 4), (3, 9))\nclass TestF(unittest.TestCase):\n    pass\n",
-}.items():  # fmt: skip
-    forged(f"tests that a program makes, {name}", "def f(x):\n    return 0\n", SQUARE, MAKE + test)
 TEXTS_RUN.right(
     "names that the tests make",
     SQUARE + "class Client:\n    def send(self):\n        return 1\n",
