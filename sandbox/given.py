@@ -196,8 +196,10 @@ def _bindings(node: ast.AST, functions: _Functions) -> Iterator[_Pair]:
         yield from _defaults(node.args)
     elif isinstance(node, FUNCTIONS):
         yield from _defaults(node.args)
-        returned = (part for part in walk(node) if isinstance(part, _RETURNS))
-        yield from ((ast.Name(node.name), part.value) for part in returned if part.value)
+        for part in walk(node):
+            if isinstance(part, _RETURNS) and part.value:
+                yield ast.Name(node.name), part.value
+                yield from _handed(part.value, ast.Name(f"{node.name}()"), functions)
         yield from ((node.args, decorator) for decorator in node.decorator_list)
     elif isinstance(node, ast.Call):
         for function in functions.get(called(node), ()):
@@ -245,12 +247,20 @@ def _spreads(argument: ast.AST) -> bool:
 
 
 def _handed(value: ast.AST, place: ast.AST, functions: _Functions) -> Iterator[_Pair]:
-    """The parameters of functions that are handed over in a value; the place gives them values."""
-    for part in walk(value):
+    """The parameters of functions that are handed over in a value; the place gives them values.
+
+    Of one that is called there, what it returns is handed over.
+    """
+    inside = walk(value)
+    called_here = {id(part.func) for part in inside if isinstance(part, ast.Call)}
+    for part in inside:
         if isinstance(part, ast.Lambda):
             yield part.args, place
         for name in _named(part):
-            yield from ((function.args, place) for function in functions.get(name, ()))
+            if id(part) in called_here:
+                yield ast.Name(f"{name}()"), place
+            else:
+                yield from ((function.args, place) for function in functions.get(name, ()))
 
 
 def _pairs(target: ast.AST, value: ast.AST) -> Iterator[_Pair]:
