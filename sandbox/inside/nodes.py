@@ -34,8 +34,13 @@ def walk(root: ast.AST) -> list[ast.AST]:
 
 
 def names_test(kind: ast.ClassDef) -> bool:
-    """Whether a class is one of tests, by its name and those of its bases."""
-    return any("Test" in name for name in (kind.name, *map(ast.unparse, kind.bases)))
+    """Whether a class is one of tests, by its name and those of its bases, or of its methods.
+
+    One without a base is a test only by its name.
+    """
+    names = (kind.name, *map(ast.unparse, kind.bases))
+    methods = (part for part in kind.body if kind.bases and isinstance(part, FUNCTIONS))
+    return any("Test" in name for name in names) or any(m.name[:4] == "test" for m in methods)
 
 
 def in_classes(nodes: Sequence[ast.AST]) -> Iterator[str]:

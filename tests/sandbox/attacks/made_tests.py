@@ -34,6 +34,18 @@ for name, test in {
     "a class, with coroutines": "from unittest import IsolatedAsyncioTestCase as Case\n" + SQUARES.format("Case", "async "),
 }.items():  # fmt: skip
     MADE_TESTS.forged(name, ZERO, SQUARE, HEAD + test)
+for name, test in {
+    "of a base with any name": "class Base(unittest.TestCase):\n    pass\n@keep\n" + SQUARES.format("Base", ""),
+    "of a base by another name": "from unittest import TestCase as Case\n@keep\n" + SQUARES.format("Case", ""),
+}.items():  # fmt: skip
+    MADE_TESTS.forged(
+        f"a class that the candidate decorates, {name}",
+        ZERO + "def keep(kind):\n    return object()\n",
+        SQUARE + "def keep(kind):\n    return kind\n",
+        HEAD.replace("import f", "import f, keep") + test,
+        verdicts=("infra_error",),
+        right=("infra_error",),
+    )
 MADE_TESTS.right(
     "what is no test",
     SQUARE,
