@@ -39,7 +39,7 @@ _PATH_CALLS = frozenset(
 )
 _SAME_PROCESS = {  # modules that look into objects which are in another process here
     **dict.fromkeys(("gc", "tracemalloc", "dis", "ctypes"), "looks into memory"),
-    **dict.fromkeys(("subprocess", "multiprocessing"), "starts processes of its own"),
+    "multiprocessing": "starts processes of its own",
     **dict.fromkeys(
         ("pandas", "polars", "torch", "tensorflow"),
         "has data that cannot be sent between processes",
@@ -50,6 +50,14 @@ _SAME_PROCESS = {  # modules that look into objects which are in another process
 _FOLLOWED = {*(("sys", name) for name in ("argv", "stdin", "stdout", "stderr")), ("os", "environ")}
 _PATCHES = (".patch", ".patch.object", ".patch.multiple")
 _OPTIONS = frozenset({"target", "spec", "create", "spec_set", "autospec", "new_callable"})
+# Modules that the sandbox itself uses meanwhile: of them, only what is followed may be replaced.
+_OURS = frozenset(
+    """
+    __main__ _thread abc ast asyncio atexit builtins codecs collections contextlib copy dataclasses
+    enum functools gc importlib inspect io itertools logging math operator pickle pytest re signal
+    struct sys threading types typing unittest warnings weakref
+    """.split()  # noqa: SIM905
+)
 _INNARDS = {  # functions that look at, or change, the process that they run in -> their modules
     **dict.fromkeys(("getsource", "getsourcelines", "currentframe", "stack"), "inspect"),
     "getattr_static": "inspect",
@@ -62,6 +70,8 @@ _INNARDS = {  # functions that look at, or change, the process that they run in 
     **dict.fromkeys(("getsignal", "raise_signal"), "signal"),
     "kill": "os",
     "register": "atexit",
+    **dict.fromkeys(("run", "Popen", "call", "check_call", "check_output"), "subprocess"),
+    **dict.fromkeys(("getoutput", "getstatusoutput"), "subprocess"),
     **dict.fromkeys(("testmod", "testfile", "run_docstring_examples", "DocTestFinder"), "doctest"),
     **dict.fromkeys(("DocTestSuite", "DocFileSuite", "DocTest", "Example"), "doctest"),
 }
@@ -223,11 +233,23 @@ def _raised(nodes: Sequence[ast.AST]) -> set[str]:
     return {kind.id for kind in kinds if isinstance(kind, ast.Name)}
 
 
+def _follows(owner: str, name: object, *, noticed: bool = True) -> bool:
+    """Whether the candidate's process follows a change of an attribute of a module or a class.
+
+    `noticed`: by `patch` or `monkeypatch`, not by `setattr` itself.
+    """
+    if name in REPLACEABLE.get(owner, ()) or (owner, name) in _FOLLOWED:
+        return True
+    return noticed and (owner.partition(".")[0] not in _OURS or (owner, name) == ("sys", "exit"))
+
+
 def _replaced(node: ast.Call, full: str, names: Names) -> str:
     """The problem with what a mock or `setattr` replaces for both processes; empty if none."""
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
     target = node.args[0] if node.args else keywords.get("target", node)
     text = getattr(target, "value", None)
+    setting = called(node) == "setattr" and isinstance(node.func, ast.Attribute)
+    noticed = setting or full.endswith(_PATCHES)
     if full.endswith("patch.multiple"):
         owner = text if isinstance(text, str) else names.of_library(target)
         replaced: list[Any] = [name for name in keywords if name not in _OPTIONS]
@@ -241,6 +263,6 @@ def _replaced(node: ast.Call, full: str, names: Names) -> str:
         owner = names.of_library(target) if isinstance(target, ast.Name | ast.Attribute) else ""
         replaced = [getattr(name, "value", None) for name in named]
     for name in replaced if owner.partition(".")[0] not in {"", *names.modules} else ():
-        if name not in REPLACEABLE.get(owner, ()) and (owner, name) not in _FOLLOWED:
+        if not _follows(owner, name, noticed=noticed):
             return f"{owner}.{name} would have to change in the candidate's process"
     return ""

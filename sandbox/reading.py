@@ -160,7 +160,7 @@ def read_tests(
         if not (isinstance(node, ast.Compare) and id(node) in unused)
     ]
     modules = modules | _modules_of(nodes, entry)
-    needs = frozenset(itertools.chain.from_iterable(map(imported, trees))) - modules
+    needs = frozenset(itertools.chain(*map(imported, trees), _patched(nodes))) - modules
     free = free_names(texts)
     libraries = {n: _LIBRARIES[n] for n in free if n in _LIBRARIES and n != entry}
     standard = {n for n in free if n in sys.stdlib_module_names and _is_module(n, nodes)} - {entry}
@@ -299,6 +299,15 @@ def imported(program: ast.AST) -> Iterator[str]:
             yield node.module.partition(".")[0]
         elif not isinstance(node, ast.Try | ast.expr):
             yield from imported(node)
+
+
+def _patched(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """Top-level modules of packages of which the tests patch something: `patch("requests.get")`."""
+    for node in nodes:
+        if called(node) == "patch" and (arguments := getattr(node, "args", ())):
+            root, dot, _ = str(getattr(arguments[0], "value", "")).partition(".")
+            if dot and root.isidentifier() and root not in {*sys.stdlib_module_names, "__main__"}:
+                yield root
 
 
 def _is_module(name: str, nodes: Sequence[ast.AST]) -> bool:

@@ -134,9 +134,15 @@ def _private(handle: Any) -> dict[str, Any]:
     return found
 
 
+# What describes a function, which stays here, too: libraries write it to a mock in its place.
+_DESCRIBING = frozenset({"__signature__", "__wrapped__", "__doc__", "__annotations__"})
+
+
 def _write(handle: Any, operation: str, name: str, value: Any) -> None:
-    _ask(handle, operation, name, value)
-    if is_private(name):
+    describes = name in _DESCRIBING and not isinstance(handle, HandleClass)
+    if not describes:
+        _ask(handle, operation, name, value)
+    if describes or is_private(name):
         peer, number = inner(handle)
         peer.private.setdefault(number, {})[name] = value
 

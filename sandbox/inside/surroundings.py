@@ -10,10 +10,12 @@ import contextlib
 import functools
 import importlib
 import io
+import operator
 import os
 import re
 import sys
 import time
+import types
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from typing import Any
 
@@ -34,6 +36,10 @@ REPLACEABLE = {  # functions that a test may replace by a mock, by module
     ),
 }
 _OUTPUTS = ("stdout", "stderr")
+_FOLLOWED = {"os:": ("environ",), "sys:": ("argv", "stdin", *_OUTPUTS)}  # in other ways
+_ABSENT = object()  # in the place of an attribute that is not there
+# Modules with one generator for all -> how to get its state, and how to set it.
+_GENERATORS = {"random": ("getstate", "setstate"), "numpy.random": ("get_state", "set_state")}
 # Words in tests that change something; the name of the group is what must be recorded.
 _MENTIONS = re.compile(
     r"(?P<logs>assertLogs|assertNoLogs|caplog|getLogger|addHandler|basicConfig)"
@@ -68,19 +74,59 @@ class Observer:
             for module in (builtins, time)
             for name in REPLACEABLE[module.__name__]
         }
-        self._seeds: list[tuple[Any, ...]] = []
-        if "seed" in source:
-            self._notice_seeds()
+        self._watched: dict[tuple[str, str], tuple[Any, Any]] = {}  # see `_watch`
+        self._notice_patches()
+        self._states: dict[str, Any] = {}  # of generators that were seeded, as sent before
+        for name in _GENERATORS if "seed" in source else ():
+            if name.partition(".")[0] in source:
+                self._notice_seeds(name)
 
-    def _notice_seeds(self) -> None:
-        random = importlib.import_module("random")
+    def _notice_seeds(self, name: str) -> None:
+        try:
+            random = importlib.import_module(name)
+        except ImportError:  # the tests cannot, either
+            return
         seed = random.seed
 
-        def noticed(*arguments: Any) -> None:
-            self._seeds.append(arguments)
-            seed(*arguments)
+        def noticed(*arguments: Any, **keywords: Any) -> None:
+            self._states[name] = None  # to be sent, also if it is the same once more
+            seed(*arguments, **keywords)
 
         random.seed = noticed  # type: ignore[attr-defined]
+
+    def _notice_patches(self) -> None:
+        """Watch what `patch` and `monkeypatch` replace, of modules and classes that both have."""
+        if "mock" in self._source and "patch" in self._source:
+            kind = importlib.import_module("unittest.mock")._patch
+            enter = kind.__enter__
+
+            def entered(made: Any) -> Any:
+                found = enter(made)
+                original = made.temp_original if made.is_local else _ABSENT
+                self._watch(made.target, made.attribute, original)
+                return found
+
+            kind.__enter__ = entered
+        if "monkeypatch" in self._source.lower():
+            with contextlib.suppress(ImportError):
+                fixture = importlib.import_module("_pytest.monkeypatch")
+                setting = fixture.MonkeyPatch.setattr
+
+                def set_attribute(made: Any, *arguments: Any, **keywords: Any) -> None:
+                    setting(made, *arguments, **keywords)
+                    owner, name, original = made._setattr[-1]
+                    absent = type(original).__name__ == "NotSetType"
+                    self._watch(owner, name, _ABSENT if absent else original)
+
+                fixture.MonkeyPatch.setattr = set_attribute
+
+    def _watch(self, owner: Any, name: str, original: Any) -> None:
+        """Look at an attribute from now on, which both sides find by its path."""
+        path = _path(owner)
+        if path is None or path.partition(":")[0] in {"tests", *self._modules}:
+            return
+        if name not in {*REPLACEABLE.get(path[:-1], ()), *_FOLLOWED.get(path, ())}:
+            self._watched.setdefault((path, name), (owner, original))
 
     @functools.cached_property
     def module(self) -> str:
@@ -107,11 +153,14 @@ class Observer:
             self._environ = environ
         if sys.argv != self._argv:
             self._argv = found["argv"] = [*sys.argv]
-        if self._seeds:
-            found["seed"] = self._seeds[-1]
-            self._seeds.clear()
+        for name, before in self._states.items():
+            state = getattr(sys.modules[name], _GENERATORS[name][0])()
+            plain = [item.tobytes() if hasattr(item, "tobytes") else item for item in state]
+            if plain != before:  # also by what the tests have drawn since
+                self._states[name] = plain
+                found.setdefault("states", {})[name] = state
         replaced = {
-            f"{module}.{name}": item
+            f"{module}:{name}": item
             for (module, name), original in self._originals.items()
             if (item := getattr(sys.modules[module], name)) is not original
         }
@@ -119,7 +168,10 @@ class Observer:
             for name in REPLACEABLE["random"]:
                 item = getattr(random, name)
                 if item != getattr(random._inst, name):
-                    replaced[f"random.{name}"] = item
+                    replaced[f"random:{name}"] = item
+        for (path, name), (owner, original) in self._watched.items():
+            if (item := vars(owner).get(name, _ABSENT)) is not original:
+                replaced[f"{path}.{name}".replace(":.", ":")] = item
         if replaced:
             found["replaced"] = replaced
         if sys.stdin is not self._streams["stdin"]:
@@ -191,14 +243,17 @@ def applied(around: dict[str, Any]) -> Iterator[Printed]:
             _set_variable(variables, name, value)
     if "argv" in around:
         sys.argv = around["argv"]
-    if "seed" in around:
-        importlib.import_module("random").seed(*around["seed"])
+    for name, state in around.get("states", {}).items():
+        getattr(importlib.import_module(name), _GENERATORS[name][1])(state)
     printed = Printed()
     with contextlib.ExitStack() as stack:
         stack.callback(printed.gather)
         for path, item in around.get("replaced", {}).items():
-            module, _, name = path.partition(".")
-            stack.enter_context(_set(importlib.import_module(module), name, item))
+            module, _, inside = path.partition(":")
+            owner, _, name = inside.rpartition(".")
+            found = importlib.import_module(module)
+            found = operator.attrgetter(owner)(found) if owner else found
+            stack.enter_context(_set(found, name, item))
         if "stdin" in around:
             stack.enter_context(_set(sys, "stdin", around["stdin"]))
         for stream in around.get("outputs", ()):
@@ -315,9 +370,25 @@ def _written(stream: str, text: io.StringIO) -> Iterator[list[tuple[str, Any]]]:
 
 @contextlib.contextmanager
 def _set(target: Any, name: str, value: Any) -> Iterator[None]:
-    before = getattr(target, name)
+    before = vars(target).get(name, _ABSENT)
     setattr(target, name, value)
     try:
         yield
     finally:
-        setattr(target, name, before)
+        if before is _ABSENT:
+            delattr(target, name)
+        else:
+            setattr(target, name, before)
+
+
+def _path(owner: Any) -> str | None:
+    """`module:` or `module:Class` by which each process finds it; None for anything else."""
+    if type(owner) is types.ModuleType:
+        return f"{owner.__name__}:" if sys.modules.get(owner.__name__) is owner else None
+    if not issubclass(type(owner), type):
+        return None
+    try:
+        found = operator.attrgetter(owner.__qualname__)(sys.modules[owner.__module__])
+    except (AttributeError, KeyError):
+        return None
+    return f"{owner.__module__}:{owner.__qualname__}" if found is owner else None

@@ -56,6 +56,10 @@ def test_a_module_is_the_real_one_or_is_needed() -> None:
     ready = "try:\n    import missing\nexcept ImportError:\n    missing = None\nassert f(1) == 1"
     assert read(ready).needs == set()
     assert read("def test_f(data):\n    assert f(data) == 1\n").needs == {"pytest"}
+    patched = (
+        "from unittest import mock\nwith mock.patch('requests.get'), mock.patch('solution.g'):\n"
+    )
+    assert read(f"{patched}    assert f() == 1\n").needs == {"requests", "unittest"}
     assert read("assert code(3) == 3").theirs == {"code"}  # a function, though a module's name
 
 
@@ -136,14 +140,15 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
             "an object of solution.Money is compared with data",
         ),
         (
-            "from unittest import mock\nwith mock.patch('os.getcwd'):\n    assert f() == 1",
-            "os.getcwd",
+            "from unittest import mock\nwith mock.patch('gc.collect'):\n    assert f() == 1",
+            "gc.collect",
         ),
         ("import inspect\nassert 'def' in inspect.getsource(f)", "getsource"),
         ("assert eval(f('1 2')) == 3", "eval would run"),
         ("import pickle\nassert pickle.loads(f()) == 3", "pickle.loads"),
-        ("import subprocess\nassert f() == 1", "subprocess"),
-        ("import pandas as pd\nassert f().equals(pd.DataFrame())", "pandas"),
+        ("import subprocess\nassert subprocess.run(f()) == 1", "subprocess.run"),
+        ("from subprocess import Popen\nassert Popen(f()).wait() == 1", "Popen"),
+        ("import polars as pl\nassert f().equals(pl.DataFrame())", "polars"),
         ("@f\nclass TestF:\n    def test_it(self):\n        assert g() == 1\n", "decorates TestF"),
         ("assert [*map(eval, f())] == [3]", "eval would run"),
         ("run = eval\nassert run(f()) == 3", "eval would run"),
@@ -160,22 +165,18 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ("import doctest\nassert doctest.DocTestFinder().find(f)", "DocTestFinder"),
         ("from inspect import getsource as text\nassert text(f)", "getsource"),
         ("from os.path import exists\nassert exists(f())", "share files"),
-        ("import unittest.mock as m\nwith m.patch('os.getcwd'):\n    assert f() == 1", "os.getcwd"),
+        ("import unittest.mock as m\nwith m.patch('re.match'):\n    assert f() == 1", "re.match"),
         (
-            "import os\nfrom unittest.mock import patch\nwith patch.object(os.path, 'exists'):\n"
+            "import re\nfrom unittest.mock import patch\nwith patch.object(re, 'match'):\n"
             "    assert f() == 1",
-            "os.path.exists would have to change",
+            "re.match would have to change",
         ),
-        ("def test_f(m):\n    m.setattr('os.getcwd', str)\n    assert f() == 1", "os.getcwd"),
+        ("def test_f(m):\n    m.setattr('re.match', str)\n    assert f() == 1", "re.match"),
+        ("import os\nsetattr(os, 'getcwd', str)\nassert f() == 1", "os.getcwd"),
         (
-            "from unittest.mock import patch\nwith patch.multiple('os', getcwd=str):\n"
+            "from unittest.mock import patch\nwith patch.multiple('re', match=str):\n"
             "    assert f() == 1",
-            "os.getcwd would have to change",
-        ),
-        (
-            "import requests\nfrom unittest.mock import patch\n"
-            "with patch.object(requests, 'get'):\n    assert f() == 1",
-            "requests.get would have to change",
+            "re.match would have to change",
         ),
         ("import sys\nsys.modules['a'] = 1\nassert f() == 1", "sys.modules would have"),
         ("import sys\nsys.modules.update(a=1)\nassert f() == 1", "sys.modules would have"),
@@ -262,6 +263,12 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "class Example:\n    def setattr(self, name):\n        return f(name)\n"
         "assert Example().setattr('a') == 1",
         "def test_f(m):\n    m.setattr('solution.g', str)\n    assert f() == 1",
+        "from unittest import mock\nwith mock.patch('os.getcwd'), mock.patch('sys.exit'):\n"
+        "    assert f() == 1",
+        "import os, requests\ndef test_f(m):\n    m.setattr(os.path, 'exists', str)\n"
+        "    m.setattr(requests.Session, 'get', str)\n    assert f() == 1",
+        "import subprocess\nfrom unittest import mock\nwith mock.patch.object(subprocess, 'run'):\n"
+        "    assert f() == 1",
         "class Mine(BaseError):\n    pass\ntry:\n    f(Mine)\nexcept Mine:\n    pass\n"
         "else:\n    assert False",
     ],

@@ -36,6 +36,7 @@ from attacks.memory import MEMORY
 from attacks.names import NAMES
 from attacks.own_classes import OWN_CLASSES
 from attacks.own_helpers import OWN_HELPERS
+from attacks.patched import PATCHED
 from attacks.printed_texts import PRINTED_TEXTS
 from attacks.program import Program
 from attacks.protocol import PROTOCOL
@@ -88,5 +89,6 @@ PROGRAMS: tuple[Program, ...] = (
         *IMPORTS,
         *ENVIRONMENT,
         *MADE_TESTS,
+        *PATCHED,
     ),
 )
