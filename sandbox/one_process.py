@@ -72,6 +72,7 @@ _INNARDS = {  # functions that look at, or change, the process that they run in 
     "register": "atexit",
     **dict.fromkeys(("run", "Popen", "call", "check_call", "check_output"), "subprocess"),
     **dict.fromkeys(("getoutput", "getstatusoutput"), "subprocess"),
+    **dict.fromkeys(("gca", "gcf", "get_fignums", "fignum_exists"), "matplotlib.pyplot"),
     **dict.fromkeys(("testmod", "testfile", "run_docstring_examples", "DocTestFinder"), "doctest"),
     **dict.fromkeys(("DocTestSuite", "DocFileSuite", "DocTest", "Example"), "doctest"),
 }
@@ -148,6 +149,7 @@ def _repeated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
 
 _SHARING = (
     *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.Attribute, ast.arg, ast.Call, ast.Subscript),
+    ast.Compare,
 )
 
 
@@ -169,6 +171,8 @@ def _shared_state(node: ast.AST, names: Names) -> str:
             return f"{owner}.{node.attr} would have to change in the candidate's process"
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
         return _of_modules(node.value, names)
+    if isinstance(node, ast.Compare):
+        return _types([node.left, *node.comparators], names)
     if isinstance(node, ast.arg) and node.arg in _FILES:
         return f"{node.arg}: tests and candidate would share files"
     if not isinstance(node, ast.Call) or name_of(node.func) in names.theirs:
@@ -211,7 +215,29 @@ def _called(node: ast.Call, names: Names) -> str:
         return _of_modules(function.value, names)
     if name in ("setattr", "delattr") or full.endswith(_PATCHES):
         return _replaced(node, full, names)
+    if name == "issubclass" and len(node.args) == 2 and _of_package(node.args[1], names):
+        return f"{ast.unparse(node)}: of a class, its bases in packages are not shown"
+    return _types(node.args, names) if name in ("assertIs", "assertEqual") else ""
+
+
+def _types(sides: Sequence[ast.AST], names: Names) -> str:
+    """The problem with a class that is compared with one of a package; empty if none is."""
+    asked = any(isinstance(side, ast.Call) and name_of(side.func) == "type" for side in sides)
+    for side in sides if asked else ():
+        if _of_package(side, names):
+            return f"type(…) is {ast.unparse(side)}: isinstance finds the class of a package"
     return ""
+
+
+def _of_package(node: ast.AST, names: Names) -> bool:
+    """Whether a node is something of a package, whose objects are not sent by value."""
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    first, found = dotted(node).partition(".")[0], names.meaning(node)
+    if first in names.bound | names.theirs or "." not in found:
+        return False
+    known = {*sys.stdlib_module_names, *names.modules, "builtins", "numpy", "pandas"}
+    return found.partition(".")[0] not in known
 
 
 def _of_modules(node: ast.AST, names: Names) -> str:

@@ -32,6 +32,7 @@ _MODULES = (
     "codec",
     "decoding",
     "tasks",
+    "packages",
     "library_errors",
     "references",
     "conversations",

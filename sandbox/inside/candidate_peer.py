@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -20,6 +21,7 @@ from gatekeeper.sandbox.inside.handles import (
     inner,
 )
 from gatekeeper.sandbox.inside.operations import importable
+from gatekeeper.sandbox.inside.packages import brought
 from gatekeeper.sandbox.inside.peer import Peer
 from gatekeeper.sandbox.inside.references import LIMIT, original
 from gatekeeper.sandbox.inside.tasks import Tasks, as_coroutine
@@ -119,7 +121,8 @@ class CandidatePeer(Peer):
         return self.refer(item)
 
     def _shared(self, module: str, name: str) -> Any:
-        return importable(module, name)
+        standard = module.partition(".")[0] in sys.stdlib_module_names
+        return (importable if standard else brought)(module, name)
 
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
         return self._operations[operation](target, *arguments, **keywords)

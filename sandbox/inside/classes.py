@@ -7,7 +7,7 @@ import enum
 import functools
 from typing import Any
 
-from gatekeeper.sandbox.inside import signatures
+from gatekeeper.sandbox.inside import packages, signatures
 from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
 from gatekeeper.sandbox.inside.forwarders import FORWARDERS, VALUES
 from gatekeeper.sandbox.inside.kinds import ENUM, Inner, Kind, RemoteClass, kind_of
@@ -80,12 +80,32 @@ def candidate_class(
             _PATTERNS[plain].register(made)
         kind.shown = _new_class(name, (made, plain), {})
         type.__setattr__(kind.shown, "__gatekeeper__", kind)
+    _show_packages(kind, roots, made, more.get("package"))
     for module, abc in abstract:
         if module in ("abc", "collections.abc", "numbers"):
             importable(module, abc).register(made)
     if type(more.get("abstract")) is list:  # so that `inspect.isabstract` is true
         type.__setattr__(made, "__abstractmethods__", frozenset(more["abstract"]))
     return made
+
+
+def _show_packages(kind: Kind, roots: list[type], made: type, named: Any) -> None:
+    """Let a class show the class of a package that it is, or one that extends such classes.
+
+    It may be one that this process has not imported.
+    """
+    known = type(named) is tuple and packages.loaded(*named[:2])
+    if known:
+        shown = packages.found(known, sent=_SENT)
+        real = [shown] if shown else []
+    else:
+        above = [kind_of(root).shown for root in roots if isinstance(root, RemoteClass)]
+        real = [base for base in above if not isinstance(base, RemoteClass)]
+    if real:
+        modules = [base.__module__ for one in real for base in one.__mro__]
+        brought = filter(packages.is_of_package, modules)
+        kind.packages = frozenset(module.partition(".")[0] for module in brought)
+        kind.shown = real[0] if known else packages.extension(made, made.__name__, real)
 
 
 _LIBRARY: dict[tuple[str, str], Any] = {}

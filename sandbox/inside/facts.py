@@ -16,6 +16,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from gatekeeper.sandbox.inside import packages
 from gatekeeper.sandbox.inside.operations import OPERATIONS as _COMMON
 from gatekeeper.sandbox.inside.operations import special
 
@@ -139,6 +140,8 @@ def class_facts(kind: type) -> tuple[Any, ...]:
         more["getattr"] = True
     if _first(kind, "__hash__") is None:
         more["unhashable"] = True
+    if (package := packages.named(kind)) is not None:
+        more["package"] = package
     typing: Any = sys.modules.get("typing")
     if typing and type(kind) is typing._ProtocolMeta and vars(kind).get("_is_runtime_protocol"):
         members = {name: _first(kind, name) for name in typing._get_protocol_attrs(kind)}

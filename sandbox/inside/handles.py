@@ -22,6 +22,7 @@ from gatekeeper.sandbox.inside.operations import (
     importable,
     is_private,
 )
+from gatekeeper.sandbox.inside.packages import brought
 from gatekeeper.sandbox.inside.peer import Peer
 from gatekeeper.sandbox.inside.tasks import Waiting
 
@@ -223,7 +224,9 @@ for _name in ("setitem", "delitem", "next", "reversed", "enter", "aiter"):
 def handle_kind(
     name: str, special: tuple[str, ...], fields: tuple[str, ...] | None, claimed: Any = None
 ) -> type[Handle]:
-    """A class of handles for the objects of a class of Python's own; see `facts.handle_facts`.
+    """A class of handles for the objects of a class of Python's own, or of a package.
+
+    The first ones are as of `facts.handle_facts`.
 
     `claimed` is as of `offered.claimed`.
     """
@@ -232,8 +235,11 @@ def handle_kind(
         namespace |= {"__get__": lambda mock, *_: mock(), "__set__": lambda mock, _, new: mock(new)}
     if fields is not None:
         namespace |= signatures.dataclass_attributes(fields)
-    if claimed is not None:
-        shown: Any = importable(*claimed) if type(claimed) is tuple else claimed
+    shown: Any = claimed
+    if type(claimed) is tuple:
+        standard = claimed[0].partition(".")[0] in sys.stdlib_module_names
+        shown = (importable if standard else brought)(*claimed)
+    if shown is not None:
         namespace["__class__"] = property(lambda _: shown)
         if hasattr(shown, _FUTURE):  # asyncio looks into its own futures, and awaits others
             namespace[_FUTURE] = None

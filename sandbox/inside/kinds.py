@@ -82,7 +82,7 @@ class Kind:
     """The data of a class of stand-ins about the class that it stands for (`facts.py`)."""
 
     __slots__ = (
-        *("ancestors", "data", "evasive", "hashable", "inner", "operated"),
+        *("ancestors", "data", "evasive", "hashable", "inner", "operated", "packages"),
         *("plain", "protocol", "shown", "special", "tested", "value"),
     )
 
@@ -91,6 +91,7 @@ class Kind:
         self.special = special  # names of the special methods that it defines or inherits
         self.shown = shown  # the value of `__class__`
         self.ancestors: frozenset[type] = frozenset()
+        self.packages = frozenset[str]()  # names of those of which it shows a class
         self.plain: type | None = None  # the plain type that it extends, such as list
         self.value = False  # whether its objects have their value here (`standins.Value`)
         self.hashable = True

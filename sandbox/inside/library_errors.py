@@ -7,15 +7,13 @@ side's extends it; all else about such an exception is asked of the other side, 
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gatekeeper.sandbox.inside import packages
+
 __all__ = ["made", "public", "shared"]
 
-_PACKAGES = ("/site-packages/", "/dist-packages/")
-# By exceptions of these a test ends without a failure, which a candidate must not bring about.
-_TESTING = {"_pytest", "hypothesis", "pluggy", "pytest", "unittest"}
 _EXTENDABLE = 1 << 10  # Py_TPFLAGS_BASETYPE
 
 
@@ -24,15 +22,10 @@ def shared(module: str, name: str) -> type[Exception] | None:
 
     Not one beside `Exception`, such as trio's `Cancelled`: libraries act on these.
     """
-    known = sys.modules.get(module)
-    file = getattr(known, "__file__", None)
-    if type(file) is not str or not any(folder in file for folder in _PACKAGES):
+    found = packages.loaded(module, name)
+    if type(found) is not type or not issubclass(found, Exception):
         return None
-    found = vars(known).get(name)
-    if not (type(found) is type and issubclass(found, Exception)):
-        return None
-    ends = any(base.__module__.partition(".")[0] in _TESTING for base in found.__mro__)
-    return None if ends or not found.__flags__ & _EXTENDABLE else found
+    return found if found.__flags__ & _EXTENDABLE else None
 
 
 class _Asked:

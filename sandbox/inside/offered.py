@@ -12,6 +12,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.facts import standard
 from gatekeeper.sandbox.inside.kinds import is_stand_in, kind_of
+from gatekeeper.sandbox.inside.packages import is_of_package, named
 
 __all__ = ["claimed", "inherits", "is_mock", "is_namespace", "is_recorded", "is_unknown", "offers"]
 
@@ -82,11 +83,11 @@ def inherits(kind: type, name: str) -> bool:
 
 
 def is_unknown(kind: type) -> bool:
-    """Whether a class is one of Python's own of which nothing is said here."""
+    """Whether a class is one of Python's own of which nothing is said here, or of a package."""
     module, name = kind.__module__, kind.__qualname__
     if module in _CLOSED or name in _OFFERED.get(module, {}):
         return False
-    return module.partition(".")[0] in sys.stdlib_module_names
+    return module.partition(".")[0] in sys.stdlib_module_names or is_of_package(module)
 
 
 def is_mock(kind: type) -> bool:
@@ -101,8 +102,9 @@ def is_namespace(kind: type) -> bool:
 def claimed(item: Any) -> Any:
     """The class that `isinstance` finds an object of the tests to have, besides its own.
 
-    (module, name) of a class of Python's own; that of the candidate's which a mock imitates; else
-    None. Not of functions and partial ones: what looks into those would look for their parts.
+    (module, name) of a class of Python's own, or of a package; that of the candidate's which a mock
+    imitates; else None. Not of functions and partial ones: what looks into those would look for
+    their parts.
     """
     kind: Any = type(item)
     if any(map(is_mock, kind.__mro__)):
@@ -111,9 +113,9 @@ def claimed(item: Any) -> Any:
             if kind_of(kind).inner is not None:
                 return kind
             kind = kind_of(kind).shown  # that of a function, or of what it returned
-    if kind.__module__ in ("builtins", "functools") or not standard(kind):
+    if kind.__module__ in ("builtins", "functools"):
         return None
-    return kind.__module__, kind.__qualname__
+    return (kind.__module__, kind.__qualname__) if standard(kind) else named(kind)
 
 
 def is_recorded(target: Any, name: str, value: object) -> bool:

@@ -11,7 +11,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from gatekeeper.sandbox.inside import exceptions, facts
+from gatekeeper.sandbox.inside import exceptions, facts, packages
 from gatekeeper.sandbox.inside.asserting import Asserting, name_of
 from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
 from gatekeeper.sandbox.inside.guard import (
@@ -197,7 +197,7 @@ class JudgePeer(Peer):
             return reference(self.export(item.kind)), (_class_facts(item.kind, self.guard.module),)
         if type(item) is types.MethodType:  # a new object whenever it is looked up
             item = self._methods.setdefault(item, item)
-        if not is_stand_in(item) and (found := imported(item)):
+        if not is_stand_in(item) and (found := imported(item) or packages.handed(item)):
             return reference(0), (found,)
         return super().refer(item)
 

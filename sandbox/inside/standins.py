@@ -87,6 +87,8 @@ class Remote:
             return signatures.code(ask(self, "code"))
         if name == "__signature__":
             return signatures.signature(ask(self, "signature"))
+        if name[2:].partition("_")[0] in kind_of(type(self)).packages:  # as `__sklearn_tags__`
+            return _attribute(self, name)
         return object.__getattribute__(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:

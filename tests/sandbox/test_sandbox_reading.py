@@ -149,6 +149,14 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ("import subprocess\nassert subprocess.run(f()) == 1", "subprocess.run"),
         ("from subprocess import Popen\nassert Popen(f()).wait() == 1", "Popen"),
         ("import polars as pl\nassert f().equals(pl.DataFrame())", "polars"),
+        ("import matplotlib.pyplot as plt\nf()\nassert plt.gca().get_title() == 'a'", "pyplot.gca"),
+        ("from a import Base\nassert issubclass(Shape, Base) and Shape(1).x == 1", "Base"),
+        ("from a import Base\nassert type(f()) is Base", "isinstance finds"),
+        (
+            "import a, unittest\nclass TestF(unittest.TestCase):\n    def test_f(self):\n"
+            "        self.assertEqual(type(f()), a.Base)",
+            "isinstance finds",
+        ),
         ("@f\nclass TestF:\n    def test_it(self):\n        assert g() == 1\n", "decorates TestF"),
         ("assert [*map(eval, f())] == [3]", "eval would run"),
         ("run = eval\nassert run(f()) == 3", "eval would run"),
@@ -269,6 +277,8 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "    m.setattr(requests.Session, 'get', str)\n    assert f() == 1",
         "import subprocess\nfrom unittest import mock\nwith mock.patch.object(subprocess, 'run'):\n"
         "    assert f() == 1",
+        "import matplotlib.pyplot as plt\nassert isinstance(f(), plt.Axes)\nplt.close('all')",
+        "import enum\nclass E(enum.Enum):\n    A = 1\nassert type(f()) is E and f() is not E.A",
         "class Mine(BaseError):\n    pass\ntry:\n    f(Mine)\nexcept Mine:\n    pass\n"
         "else:\n    assert False",
     ],

@@ -279,3 +279,51 @@ for name, wrong, test in (
         VERSION.format("InvalidVersion", "None"),
         PARSED + "def test_x():\n    " + test + "\n",
     )
+
+# --- objects of a class of a package ---
+
+KNOWN = "from packaging.version import Version\n"
+PARSES = KNOWN + "def f(text):\n    return Version(text)\n"
+LIES = (
+    KNOWN
+    + "class Any(tuple):\n    __eq__ = __ge__ = __le__ = __gt__ = __lt__ = lambda *a: True\n    __ne__ = lambda *a: False\n    __hash__ = tuple.__hash__\nclass Odd:\n    __eq__ = __ge__ = __le__ = __gt__ = __lt__ = __contains__ = lambda *a: True\n    __hash__ = None\n"
+)
+IS_ONE = "import pytest\nfrom packaging.version import Version\nfrom solution import f\n\ndef test_f():\n    got = f('3.1')\n    assert isinstance(got, Version)\n    assert "
+for name, lie in {
+    "another one": KNOWN + "def f(text):\n    return Version('9')\n",
+    "the class itself": KNOWN + "def f(text):\n    return Version\n",
+    "that equals all": LIES
+    + "class All(Version):\n    __eq__ = __ge__ = __le__ = lambda *a: True\n    __ne__ = lambda *a: False\n    __hash__ = None\ndef f(text):\n    return All('9')\n",
+    "with a key that equals all": LIES
+    + "class All(Version):\n    _key = property(lambda s: Any((9,)))\ndef f(text):\n    return All('9')\n",
+    "with a key that is no data": LIES
+    + "class All(Version):\n    _key = property(lambda s: Odd())\ndef f(text):\n    return All('9')\n",
+    "that only claims its class": LIES
+    + "class All:\n    _key = property(lambda s: Odd())\n    __class__ = property(lambda s: Version)\n    __eq__ = lambda *a: True\nAll.__module__, All.__qualname__ = 'packaging.version', 'Version'\ndef f(text):\n    return All()\n",
+}.items():
+    for test in (
+        "got == Version('3.1')",
+        "Version('3.1') == got",
+        "Version('3.0') < got < Version('3.2')",
+        "got.major == 3",
+    ):
+        if not ("only" in name and "major" in test):
+            forged(
+                f"an object of a package's class, {name}: {test}", lie, PARSES, IS_ONE + test + "\n"
+            )
+right(
+    "an object of a class that extends a package's",
+    KNOWN
+    + "class Release(Version):\n    def bump(self):\n        return Release(f'{self.major + 1}')\n",
+    "import pytest\nfrom packaging.version import Version\nfrom solution import Release\n\ndef test_bump():\n    got = Release('3.1').bump()\n    assert isinstance(got, Version) and isinstance(got, Release) and type(got) is Release\n    assert str(got) == '4' and got.major == 4 and got.__class__.__name__ == 'Release'\n    assert isinstance(got.__class__('5'), Release)\n",
+)
+right(
+    "a class of a package that the tests hand over",
+    "def f(kind, text):\n    return kind(text).major\n",
+    "import pytest\nfrom packaging.version import Version\nfrom solution import f\n\ndef test_f():\n    assert f(Version, '3.1') == 3\n",
+)
+right(
+    "a function of a package that a fixture replaces",
+    "import packaging.version\ndef f(text):\n    return packaging.version.parse(text)\n",
+    "import pytest\nimport packaging.version\nfrom solution import f\n\ndef test_f(monkeypatch):\n    monkeypatch.setattr(packaging.version, 'parse', lambda text: text + '!')\n    assert f('3') == '3!'\n\ndef test_by_name(monkeypatch):\n    monkeypatch.setattr('packaging.version.Version.major', 7)\n    assert f('3').major == 7\n\ndef test_undone():\n    assert f('3').major == 3\n",
+)
