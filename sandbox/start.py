@@ -26,6 +26,7 @@ _MODULES = (
     "wire",
     "nodes",
     "operations",
+    "pandas_values",
     "places",
     "library_values",
     "loans",

@@ -117,8 +117,8 @@ def encode(
         write = _WRITERS.get(kind)
         if write is not None:
             tag, parts = write(item) if kind not in _SIZED or len(item) <= limit else _too_large()
-        elif kind.__module__ == "numpy" and (array := library_values.array(item)) is not None:
-            tag, parts = array
+        elif found := library_values.of_library(item, judged=other is not opaque):
+            tag, parts = found
         elif written := instance(item):
             tag, parts = written
         else:

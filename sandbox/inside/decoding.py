@@ -190,8 +190,8 @@ class _Reader:
     def read_known(self, depth: int) -> Any:
         at = self._at - 1
         name = self.sized().decode("ascii")
-        if name == library_values.NAMED_TUPLE and self.other is None:
-            raise MalformedError("a named tuple, whose class would be made here")
+        if name in library_values.JUDGED and self.other is None:
+            raise MalformedError("a named tuple, whose class would be made here, or a frame")
         build = library_values.BUILDERS[name]
         parts = self.item(depth + 1)
         if type(parts) is not tuple:

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from gatekeeper.sandbox.inside import pandas_values
 from gatekeeper.sandbox.inside.places import viewed
 from gatekeeper.sandbox.inside.wire import (
     MAX_BYTES,
@@ -24,13 +25,14 @@ from gatekeeper.sandbox.inside.wire import (
     MAX_HASHED,
     MAX_PATH,
     MAX_RATIO_BITS,
+    ZONE,
     MalformedError,
     Parts,
     TooLargeError,
     head,
 )
 
-__all__ = ["BUILDERS", "NAMED_TUPLE", "WRITERS", "array", "named_tuple"]
+__all__ = ["BUILDERS", "JUDGED", "NAMED_TUPLE", "WRITERS", "named_tuple", "of_library"]
 
 
 def _ratio(item: Any) -> tuple[int, int]:
@@ -42,15 +44,41 @@ def _ratio(item: Any) -> tuple[int, int]:
 
 def _moment(item: Any) -> tuple[Any, ...]:
     parts = (item.year, item.month, item.day, item.hour, item.minute, item.second)
-    return (*parts, item.microsecond, _zone(item))
+    return (*parts, item.microsecond, _zone(item), item.fold)
 
 
-def _zone(item: Any) -> datetime.timezone | None:
+def _from_moment(*parts: Any) -> datetime.datetime:
+    return datetime.datetime(*parts[:-1], fold=parts[-1])
+
+
+def _zone(item: Any) -> datetime.tzinfo | None:
     """The time zone of an item; only its offset, where it has a class of its own."""
-    if item.tzinfo is None or type(item.tzinfo) is datetime.timezone:
-        return item.tzinfo
+    zone: datetime.tzinfo | None = item.tzinfo
+    if zone is None or type(zone) is datetime.timezone or _key(zone) is not None:
+        return zone
     offset = item.utcoffset()
     return None if offset is None else datetime.timezone(offset)
+
+
+def _key(zone: Any) -> str | None:
+    """The name of a time zone of `zoneinfo`; None for any other object."""
+    known = getattr(sys.modules.get("zoneinfo"), "ZoneInfo", None)
+    key: str | None = zone.key if type(zone) is known else None
+    return key
+
+
+@functools.lru_cache(maxsize=1000)
+def _from_key(key: str) -> datetime.tzinfo:
+    if type(key) is not str or not re.fullmatch(ZONE, key):
+        raise MalformedError("no name of a time zone")
+    zone: datetime.tzinfo = importlib.import_module("zoneinfo").ZoneInfo(key)
+    return zone
+
+
+def zone(item: Any) -> Parts | None:
+    """A time zone that has a name; None for other objects of its module."""
+    key = _key(item)
+    return None if key is None else (head(b"k", len(_ZONE)) + _ZONE.encode(), ((key,),))
 
 
 def _from_ratio(top: int, bottom: int) -> fractions.Fraction:
@@ -75,28 +103,48 @@ def _from_text(text: str) -> decimal.Decimal:
 
 _DICTS = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
 _NUMBERS = re.compile(r"[<>|][biufcSUmM]\d{1,9}(\[\w{1,3}\])?")  # dtypes that hold no objects
+_OBJECTS = "|O"
+_TYPES = re.compile(rf"{_NUMBERS.pattern}|{re.escape(_OBJECTS)}")
 
 
 def array(item: Any) -> Parts | None:
-    """A numpy array or scalar: its type, shape and bytes; None for other objects of numpy."""
+    """A numpy array or scalar: its type, shape and bytes; None for other objects of numpy.
+
+    Of an array of objects: `O`, shape and items. A type alone is an array without a shape or bytes.
+    """
     numpy = sys.modules["numpy"]
+    tag = head(b"k", len(_ARRAY)) + _ARRAY.encode()
+    if isinstance(item, numpy.dtype):
+        return (tag, ((item.str, None, None),)) if _TYPES.fullmatch(item.str) else None
     if type(item) is not numpy.ndarray and not isinstance(item, numpy.generic):
         return None
     kind = item.dtype.str
+    if kind == _OBJECTS and type(item) is numpy.ndarray:
+        return tag, ((kind, item.shape, tuple(item.flat)),)
     if not _NUMBERS.fullmatch(kind) or item.nbytes > MAX_BYTES:
         return None
     shape = item.shape if type(item) is numpy.ndarray else None
-    tag = head(b"k", len(_ARRAY)) + _ARRAY.encode()
     return tag, ((kind, shape, item.tobytes()),)
 
 
-def _from_array(kind: str, shape: tuple[int, ...] | None, data: bytes) -> Any:
-    if type(kind) is not str or not _NUMBERS.fullmatch(kind) or type(data) is not bytes:
-        raise MalformedError("an array of other than numbers and texts")
+def _from_array(
+    kind: str, shape: tuple[int, ...] | None, data: bytes | tuple[Any, ...] | None
+) -> Any:
+    if type(kind) is not str or not _TYPES.fullmatch(kind):
+        raise MalformedError("an array of other than numbers, texts and objects")
     try:
         numpy = importlib.import_module("numpy")
     except ImportError:
         raise MalformedError("an array where there is no numpy") from None
+    if shape is None and data is None:
+        return numpy.dtype(kind)
+    if type(data) is not (tuple if kind == _OBJECTS else bytes):
+        raise MalformedError("an array of other contents than its type")
+    if type(data) is tuple:
+        objects = numpy.empty(len(data), dtype=object)
+        for place, item in enumerate(data):  # numpy would look into items
+            objects[place] = item
+        return objects.reshape(shape)
     found = numpy.frombuffer(data, dtype=kind)
     # A copy of its own: a part that is kept refers to the array (`loans.py`).
     return found[0] if shape is None else found.reshape(shape).copy()
@@ -166,7 +214,7 @@ _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., An
     "items": (type({}.items()), lambda v: (viewed(v),), _view("items")),
     "values": (type({}.values()), lambda v: (viewed(v),), _view("values")),
     "path": (pathlib.PurePath, lambda v: (str(v),), _from_path),
-    "datetime": (datetime.datetime, _moment, datetime.datetime),
+    "datetime": (datetime.datetime, _moment, _from_moment),
     "date": (datetime.date, lambda v: (v.year, v.month, v.day), datetime.date),
     "time": (
         datetime.time,
@@ -185,10 +233,13 @@ _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., An
     ),
 }
 NAMED_TUPLE = "namedtuple"
-_ARRAY = "array"
+_ARRAY, _ZONE = "array", "zone"
+JUDGED = {NAMED_TUPLE, *pandas_values.BUILDERS}  # what the host does not make
 BUILDERS = {name: build for name, (_, _, build) in _KNOWN.items()} | {
     NAMED_TUPLE: _from_names,
     _ARRAY: _from_array,
+    _ZONE: _from_key,
+    **pandas_values.BUILDERS,
 }
 
 
@@ -205,3 +256,16 @@ def named_tuple(item: Any) -> Parts:
 
 WRITERS = {kind: _known(name, dissect) for name, (kind, dissect, _) in _KNOWN.items()}
 """How values are written: type -> a function that returns their tag and parts."""
+
+_LIBRARIES = {"numpy": array, "zoneinfo": zone}
+
+
+def of_library(item: Any, *, judged: bool) -> Parts | None:
+    """A value of a library that need not be there, as `WRITERS` write others; None if it is none.
+
+    `judged`: by tests, not by the host, which has no use for frames.
+    """
+    root = str(type(item).__module__).partition(".")[0]
+    if root == "pandas":
+        return pandas_values.write(item) if judged else None
+    return _LIBRARIES[root](item) if root in _LIBRARIES else None

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from gatekeeper.sandbox.inside.pandas_values import is_frame, size
 from gatekeeper.sandbox.inside.places import contents, differ, held, is_placed, is_view, refill
 
 __all__ = ["Loans", "Sent"]
@@ -301,8 +302,9 @@ def _find_tuples(item: Any, found: dict[int, _Tuple]) -> None:
 
 def _count(item: Any) -> int:
     """The least bytes of a value, without a look at its contents."""
-    size: int = item.nbytes if hasattr(item, "nbytes") else len(item)
-    return size
+    if is_frame(type(item)):
+        return size(item)
+    return int(item.nbytes if hasattr(item, "nbytes") else len(item))
 
 
 def _measured(known: Any) -> tuple[int, list[Any]]:

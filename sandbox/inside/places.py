@@ -1,4 +1,4 @@
-"""The lists, dicts, sets and arrays of a question, each known by its place in the message.
+"""The lists, dicts, sets, arrays and frames of a question, each known by its place in the message.
 
 An answer refers by these places to those that are no loans (`loans.py`), so that what is one object
 for the candidate is one for the tests: `clone(rows)[0] is rows[0]`. So are changes sent: the new
@@ -14,9 +14,20 @@ from collections.abc import Collection, Iterable, Mapping
 from gc import get_referents
 from typing import Any
 
+from gatekeeper.sandbox.inside import pandas_values
 from gatekeeper.sandbox.inside.operations import MUTABLE
 
-__all__ = ["Places", "contents", "differ", "held", "is_placed", "is_view", "refill", "viewed"]
+__all__ = [
+    "Places",
+    "contents",
+    "differ",
+    "held",
+    "is_placed",
+    "is_view",
+    "objects",
+    "refill",
+    "viewed",
+]
 
 _KINDS = frozenset(MUTABLE)
 _LISTED = frozenset({list, set, collections.deque})
@@ -63,7 +74,19 @@ class Places(dict[int, Any]):
 def is_placed(item: object) -> bool:
     """Whether an item is mutable data, which has a place."""
     kind = type(item)
-    return kind in _KINDS or (kind.__module__ == "numpy" and kind.__name__ == "ndarray")
+    if kind in _KINDS or (kind.__module__ == "numpy" and kind.__name__ == "ndarray"):
+        return True
+    return pandas_values.is_frame(kind)
+
+
+def objects(item: Any) -> Iterable[Any]:
+    """What such an item holds that may be anything."""
+    kind = type(item)
+    if kind in _KINDS:
+        return contents(item) if kind is not bytearray else ()
+    if pandas_values.is_frame(kind):
+        return pandas_values.objects(item)
+    return tuple(item.flat) if item.dtype == object else ()
 
 
 def viewed(view: Any) -> Any:
@@ -102,7 +125,11 @@ def differ(before: Any, now: Any) -> bool:
     """Whether two contents of one item differ: other objects, in it, not changed ones."""
     if type(before) is tuple:
         return len(before) != len(now) or not all(map(operator.is_, before, now))
-    return bool(before != now) if type(before) is bytes else before.tobytes() != now.tobytes()
+    if type(before) is bytes:
+        return bool(before != now)
+    if pandas_values.is_frame(type(before)):
+        return not pandas_values.same(before, now)
+    return bool(before.tobytes() != now.tobytes())
 
 
 def refill(item: Any, other: Any) -> None:
@@ -129,6 +156,8 @@ def refill(item: Any, other: Any) -> None:
     elif kind in _LISTED:
         item.clear()
         (item.update if kind is set else item.extend)(other)
+    elif pandas_values.is_frame(kind):
+        pandas_values.refill(item, other)
     else:
         item[...] = other
 

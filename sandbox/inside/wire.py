@@ -19,6 +19,7 @@ __all__ = [
     "MAX_NAME",
     "MAX_PATH",
     "MAX_RATIO_BITS",
+    "ZONE",
     "MalformedError",
     "Parts",
     "TooLargeError",
@@ -39,6 +40,7 @@ MAX_ITEMS = 1 << 18  # of a value: reading many small ones takes the host time
 MAX_RATIO_BITS = 1 << 14  # reducing a fraction takes quadratic time
 MAX_NAME = 200
 MAX_FIELDS = 255  # of a named tuple: its class is made here, in a time that grows with them
+ZONE = r"[A-Za-z0-9_+-]{1,30}(/[A-Za-z0-9_+-]{1,30}){0,3}"  # a pattern: names of time zones
 
 Parts = tuple[bytes, Sequence[Any]]
 """How an item is written: a tag with its payload, then the items that it contains."""

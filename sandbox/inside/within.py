@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.kinds import is_stand_in
-from gatekeeper.sandbox.inside.places import contents, held, is_placed
+from gatekeeper.sandbox.inside.places import held, is_placed, objects
 
 __all__ = ["PLAIN", "inside", "parts"]
 
@@ -41,6 +41,6 @@ def inside(item: Any) -> Sequence[Any] | None:
     if is_stand_in(item):
         return None
     if is_placed(item):
-        return () if hasattr(item, "dtype") else contents(item)
+        return tuple(objects(item))
     found = held(item)
     return None if found is None else tuple(found)

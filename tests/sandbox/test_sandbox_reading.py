@@ -277,6 +277,7 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "    m.setattr(requests.Session, 'get', str)\n    assert f() == 1",
         "import subprocess\nfrom unittest import mock\nwith mock.patch.object(subprocess, 'run'):\n"
         "    assert f() == 1",
+        "import pandas as pd\nassert type(f()) is pd.DataFrame and f().equals(pd.DataFrame())",
         "import matplotlib.pyplot as plt\nassert isinstance(f(), plt.Axes)\nplt.close('all')",
         "import enum\nclass E(enum.Enum):\n    A = 1\nassert type(f()) is E and f() is not E.A",
         "class Mine(BaseError):\n    pass\ntry:\n    f(Mine)\nexcept Mine:\n    pass\n"

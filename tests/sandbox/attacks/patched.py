@@ -1,4 +1,4 @@
-"""Modules and classes of which the tests replace something, generators of random numbers."""
+"""Modules and classes of which the tests replace something, generators of random numbers, zones."""
 
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations
@@ -22,6 +22,7 @@ for name, honest, lie, test in (
     ("from setUp on", "import os\ndef f(name):\n    return os.getenv(name) or 'none'\n", ("or 'none'", "or ''"), "def setUp(self):\n        patcher = patch('os.getenv')\n        self.get = patcher.start()\n        self.addCleanup(patcher.stop)\n\n    def test_f(self):\n        self.get.return_value = 'x'\n        self.assertEqual(f('N'), 'x')\n\n    def test_none(self):\n        self.get.return_value = None\n        self.assertEqual(f('N'), 'none')"),
     ("no more", "import random\ndef f(n):\n    return [random.randint(0, n) for _ in range(5)]\n", ("range(5)", "range(4)"), "def test_f(self):\n        with patch('random.randint', return_value=3):\n            self.assertEqual(f(9), [3] * 5)\n        random.seed(1)\n        self.assertEqual(f(9), [2, 9, 1, 4, 1])"),
     ("a seed, and numbers drawn after it", "import random\ndef f(items):\n    return random.sample(items, 2)\n", ("items, 2", "items[::-1], 2"), "def test_f(self):\n        random.seed(5)\n        items = [random.random() for _ in range(9)]\n        got = f(items)\n        random.seed(5)\n        items = [random.random() for _ in range(9)]\n        self.assertEqual(got, random.sample(items, 2))"),
+    ("not: a zone with a name", "from datetime import datetime\nfrom zoneinfo import ZoneInfo\ndef f(hour, zone):\n    return datetime(2022, 3, 1, hour, tzinfo=ZoneInfo('UTC')).astimezone(ZoneInfo(zone))\n", ("ZoneInfo(zone)", "ZoneInfo('UTC')"), "def test_f(self):\n        from datetime import timedelta\n        from zoneinfo import ZoneInfo\n        got = f(12, 'America/New_York')\n        self.assertEqual((got.hour, got.tzname(), got.tzinfo), (7, 'EST', ZoneInfo('America/New_York')))\n        self.assertEqual((got + timedelta(days=30)).tzname(), 'EDT')"),
 ):  # fmt: skip
     forged(name, honest.replace(*lie), honest, f"{HEAD}    {test}\n")
 for name, lie in {
