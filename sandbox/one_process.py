@@ -41,7 +41,7 @@ _SAME_PROCESS = {  # modules that look into objects which are in another process
     **dict.fromkeys(("gc", "tracemalloc", "dis", "ctypes"), "looks into memory"),
     "multiprocessing": "starts processes of its own",
     **dict.fromkeys(
-        ("polars", "torch", "tensorflow"),
+        ("polars", "sympy", "torch", "tensorflow"),
         "has data that cannot be sent between processes",
     ),
     **dict.fromkeys(("timeit", "cProfile", "resource"), "measures another process"),

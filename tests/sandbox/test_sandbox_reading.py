@@ -149,6 +149,7 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ("import subprocess\nassert subprocess.run(f()) == 1", "subprocess.run"),
         ("from subprocess import Popen\nassert Popen(f()).wait() == 1", "Popen"),
         ("import polars as pl\nassert f().equals(pl.DataFrame())", "polars"),
+        ("import sympy\nassert f('x**2') == 2 * sympy.Symbol('x')", "sympy"),
         ("import matplotlib.pyplot as plt\nf()\nassert plt.gca().get_title() == 'a'", "pyplot.gca"),
         ("from a import Base\nassert issubclass(Shape, Base) and Shape(1).x == 1", "Base"),
         ("from a import Base\nassert type(f()) is Base", "isinstance finds"),
