@@ -7,6 +7,7 @@ the table it gets nothing, and a right candidate that needs it fails (`Guard.mis
 
 from __future__ import annotations
 
+import builtins
 import sys
 from typing import Any
 
@@ -121,9 +122,18 @@ def claimed(item: Any) -> Any:
 def is_recorded(target: Any, name: str, value: object) -> bool:
     """Whether a mock takes a value that the candidate sets: data, in the place of data.
 
-    An object, or another mock, could say that it was called as the tests expect.
+    An object, another mock, or an exception with attributes could say that it was called as the
+    tests expect.
     """
     kind = type(target)
-    if not is_mock(kind) or is_stand_in(value) or callable(value):
+    if not is_mock(kind) or is_stand_in(value) or callable(value) or _has_attributes(value):
         return False
     return not callable(vars(target).get(name)) and name != "method_calls"
+
+
+def _has_attributes(value: object) -> bool:
+    """Whether a value is an exception that has more than those of its class of Python's own."""
+    if not isinstance(value, BaseException):
+        return False
+    own = vars(builtins).get(type(value).__name__) is type(value)
+    return not own or any(name[:2] != "__" for name in vars(value))
