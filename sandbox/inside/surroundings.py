@@ -382,11 +382,17 @@ def _set(target: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def _path(owner: Any) -> str | None:
-    """`module:` or `module:Class` by which each process finds it; None for anything else."""
+    """`module:` or `module:Class` by which each process finds it; None for anything else.
+
+    `module:name` for an object that the module of its class has, such as `os.environ`.
+    """
     if type(owner) is types.ModuleType:
         return f"{owner.__name__}:" if sys.modules.get(owner.__name__) is owner else None
     if not issubclass(type(owner), type):
-        return None
+        module = type(owner).__module__
+        known = vars(sys.modules[module]) if module in sys.modules else {}
+        name = next((n for n, item in known.items() if item is owner), None)
+        return f"{module}:{name}" if name and hasattr(owner, "__dict__") else None
     try:
         found = operator.attrgetter(owner.__qualname__)(sys.modules[owner.__module__])
     except (AttributeError, KeyError):
