@@ -50,7 +50,7 @@ from gatekeeper.sandbox.inside.nodes import walk
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.texts import Texts
 from gatekeeper.sandbox.inside.usual import RECURSION, usual_names
-from gatekeeper.sandbox.inside.wire import MAX_BYTES, TooLargeError, frame
+from gatekeeper.sandbox.inside.wire import MAX_BYTES, TooLargeError, frame, opened
 
 __all__ = ["serve", "work"]
 
@@ -70,7 +70,7 @@ def work(connection: socket.socket) -> None:
     match kind:
         case "judge":
             reading, setup, *tests = texts
-            stream, rule = socket.socket(fileno=descriptor), Texts()
+            stream, rule = opened(descriptor), Texts()
             sys.addaudithook(rule.hook)  # which nothing can take away
 
             def answer(kind: bytes, text: str) -> None:
@@ -78,7 +78,7 @@ def work(connection: socket.socket) -> None:
 
             judge(stream, answer, texts=rule, reading=reading, setup=setup, tests=tests)
         case "serve":
-            serve(socket.socket(fileno=descriptor), *texts)
+            serve(opened(descriptor), *texts)
         case "script":
             _script(send, descriptor, *texts)
         case _:

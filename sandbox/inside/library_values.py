@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import collections
-import datetime
-import decimal
-import fractions
 import functools
 import importlib
 import pathlib
 import re
 import sys
 from collections.abc import Callable
+
+# Not from their modules when they are used: the tests may have replaced them there.
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from gatekeeper.sandbox.inside import pandas_values
@@ -36,7 +38,7 @@ __all__ = ["BUILDERS", "JUDGED", "NAMED_TUPLE", "WRITERS", "named_tuple", "of_li
 
 
 def _ratio(item: Any) -> tuple[int, int]:
-    top, bottom = fractions.Fraction.as_integer_ratio(item)
+    top, bottom = Fraction.as_integer_ratio(item)
     if max(abs(top), bottom).bit_length() >= MAX_RATIO_BITS:
         raise TooLargeError
     return top, bottom
@@ -47,17 +49,17 @@ def _moment(item: Any) -> tuple[Any, ...]:
     return (*parts, item.microsecond, _zone(item), item.fold)
 
 
-def _from_moment(*parts: Any) -> datetime.datetime:
-    return datetime.datetime(*parts[:-1], fold=parts[-1])
+def _from_moment(*parts: Any) -> datetime:
+    return datetime(*parts[:-1], fold=parts[-1])
 
 
-def _zone(item: Any) -> datetime.tzinfo | None:
+def _zone(item: Any) -> tzinfo | None:
     """The time zone of an item; only its offset, where it has a class of its own."""
-    zone: datetime.tzinfo | None = item.tzinfo
-    if zone is None or type(zone) is datetime.timezone or _key(zone) is not None:
+    zone: tzinfo | None = item.tzinfo
+    if zone is None or type(zone) is timezone or _key(zone) is not None:
         return zone
     offset = item.utcoffset()
-    return None if offset is None else datetime.timezone(offset)
+    return None if offset is None else timezone(offset)
 
 
 def _key(zone: Any) -> str | None:
@@ -68,10 +70,10 @@ def _key(zone: Any) -> str | None:
 
 
 @functools.lru_cache(maxsize=1000)
-def _from_key(key: str) -> datetime.tzinfo:
+def _from_key(key: str) -> tzinfo:
     if type(key) is not str or not re.fullmatch(ZONE, key):
         raise MalformedError("no name of a time zone")
-    zone: datetime.tzinfo = importlib.import_module("zoneinfo").ZoneInfo(key)
+    zone: tzinfo = importlib.import_module("zoneinfo").ZoneInfo(key)
     return zone
 
 
@@ -81,24 +83,24 @@ def zone(item: Any) -> Parts | None:
     return None if key is None else (head(b"k", len(_ZONE)) + _ZONE.encode(), ((key,),))
 
 
-def _from_ratio(top: int, bottom: int) -> fractions.Fraction:
+def _from_ratio(top: int, bottom: int) -> Fraction:
     if not type(top) is type(bottom) is int:
         raise MalformedError("a ratio of other than integers")
     if max(abs(top), bottom).bit_length() >= MAX_RATIO_BITS:
         raise MalformedError("a ratio too long to reduce")
-    return fractions.Fraction(top, bottom)
+    return Fraction(top, bottom)
 
 
 def _from_path(text: str) -> pathlib.Path:
     if type(text) is not str or len(text) > MAX_PATH:
         raise MalformedError("too long a path")
-    return pathlib.Path(text)
+    return _PATH(text)
 
 
-def _from_text(text: str) -> decimal.Decimal:
+def _from_text(text: str) -> Decimal:
     if type(text) is not str or len(text) > MAX_HASHED:
         raise MalformedError("a Decimal of too many digits")
-    return decimal.Decimal(text)
+    return Decimal(text)
 
 
 _DICTS = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
@@ -185,8 +187,8 @@ def _named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
 
 # Values of the standard library: type, how to get its parts, and how to make it from them.
 _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., Any]]] = {
-    "Fraction": (fractions.Fraction, _ratio, _from_ratio),
-    "Decimal": (decimal.Decimal, lambda v: (decimal.Decimal.__str__(v),), _from_text),
+    "Fraction": (Fraction, _ratio, _from_ratio),
+    "Decimal": (Decimal, lambda v: (Decimal.__str__(v),), _from_text),
     "bytearray": (bytearray, lambda v: (bytes(memoryview(v)),), _of(bytes, bytearray)),
     "range": (range, lambda v: (v.start, v.stop, v.step), range),
     "slice": (slice, lambda v: (v.start, v.stop, v.step), slice),
@@ -214,25 +216,26 @@ _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., An
     "items": (type({}.items()), lambda v: (viewed(v),), _view("items")),
     "values": (type({}.values()), lambda v: (viewed(v),), _view("values")),
     "path": (pathlib.PurePath, lambda v: (str(v),), _from_path),
-    "datetime": (datetime.datetime, _moment, _from_moment),
-    "date": (datetime.date, lambda v: (v.year, v.month, v.day), datetime.date),
+    "datetime": (datetime, _moment, _from_moment),
+    "date": (date, lambda v: (v.year, v.month, v.day), date),
     "time": (
-        datetime.time,
+        time,
         lambda v: (v.hour, v.minute, v.second, v.microsecond, _zone(v)),
-        datetime.time,
+        time,
     ),
     "timezone": (
-        datetime.timezone,
+        timezone,
         lambda v: v.__getinitargs__(),
-        datetime.timezone,
+        timezone,
     ),
     "timedelta": (
-        datetime.timedelta,
+        timedelta,
         lambda v: (v.days, v.seconds, v.microseconds),
-        datetime.timedelta,
+        timedelta,
     ),
 }
 NAMED_TUPLE = "namedtuple"
+_PATH = type(pathlib.Path())
 _ARRAY, _ZONE = "array", "zone"
 JUDGED = {NAMED_TUPLE, *pandas_values.BUILDERS}  # what the host does not make
 BUILDERS = {name: build for name, (_, _, build) in _KNOWN.items()} | {

