@@ -6,6 +6,7 @@ would ask other objects for their hash.
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import re
@@ -20,6 +21,7 @@ __all__ = ["BUILDERS", "is_frame", "objects", "refill", "same", "size", "write"]
 _ZONES = re.compile(rf"{ZONE}|UTC[+-]\d\d:\d\d")
 _TYPES = re.compile(r"str|string|boolean|U?Int(8|16|32|64)|Float(32|64)")
 _STEPS = re.compile(r"[A-Za-z0-9-]{1,30}")  # frequencies
+_NESTED = frozenset({tuple, frozenset})
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 _PLAIN = frozenset({"datetime", "decimal", "fractions", "numpy", "pandas"})  # modules of scalars
 
@@ -69,6 +71,8 @@ def _array(values: Any) -> tuple[Any, ...] | None:
         return kind, values.left, values.right, values.closed
     if kind == "Period":
         return kind, values.asi8, str(values.dtype)[len("period[") : -1]
+    if kind == "Sparse":
+        return kind, values.to_dense(), values.fill_value
     if not _TYPES.fullmatch(str(values.dtype)):
         return None
     rows = zip(values.tolist(), values.isna(), strict=True)
@@ -83,10 +87,15 @@ def _zone(item: Any) -> str | None:
 def _is_plain(*items: Any) -> bool:
     """Whether items are scalars, or tuples of some: labels, of which pandas takes the hash."""
     return all(
-        type(item) in _SCALARS or type(item).__module__.partition(".")[0] in _PLAIN
-        for one in items
-        for item in (one if type(one) is tuple else (one,))
+        _is_plain(*item)
+        if type(item) in _NESTED
+        else type(item) in _SCALARS or _is_of_library(type(item))
+        for item in items
     )
+
+
+def _is_of_library(kind: type) -> bool:
+    return kind.__name__ != "ndarray" and kind.__module__.partition(".")[0] in _PLAIN
 
 
 def _are_sent(*indexes: Any) -> bool:
@@ -97,12 +106,27 @@ def _frame(item: Any) -> tuple[Any, ...] | None:
     columns = tuple(_column(item.iloc[:, place]) for place in range(item.shape[1]))
     if any(column is None for column in columns) or not _are_sent(item.columns, item.index):
         return None
-    return item.columns, item.index, columns
+    return item.columns, item.index, columns, _attrs(item)
+
+
+def _attrs(item: Any) -> dict[Any, Any]:
+    """What is said of a frame as a whole, where that is data: pandas copies it with the frame."""
+    return {name: value for name, value in item.attrs.items() if _is_plain(name, *_flat(value))}
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """The keys and items of data."""
+    if type(value) is dict:
+        yield from (part for pair in value.items() for one in pair for part in _flat(one))
+    elif type(value) is list:
+        yield from (part for one in value for part in _flat(one))
+    else:
+        yield value
 
 
 def _series(item: Any) -> tuple[Any, ...] | None:
     found = _column(item) if _is_plain(item.name) and _are_sent(item.index) else None
-    return None if found is None else (found, item.index, item.name)
+    return None if found is None else (found, item.index, item.name, _attrs(item))
 
 
 def _index(item: Any) -> tuple[Any, ...] | None:
@@ -177,20 +201,31 @@ def _label(*labels: Any) -> Any:
     return labels[0] if labels else None
 
 
-def _to_frame(pandas: Any, columns: Any, index: Any, arrays: Any) -> Any:
+def _to_frame(pandas: Any, columns: Any, index: Any, arrays: Any, attrs: Any) -> Any:
     index, columns = _checked(index, _INDEX), _checked(columns, _INDEX)
     if type(arrays) is not tuple or len(arrays) != len(columns):
         raise MalformedError("a frame of other columns than it has")
-    found = {n: _to_series(pandas, array, index, None) for n, array in enumerate(arrays)}
+    found = {n: _to_series(pandas, array, index, None, {}) for n, array in enumerate(arrays)}
     frame = pandas.DataFrame(found, index=index)
     frame.columns = columns
-    return frame
+    return _described(frame, attrs)
 
 
-def _to_series(pandas: Any, array: Any, index: Any, name: Any) -> Any:
+def _described(item: Any, attrs: Any) -> Any:
+    if type(attrs) is not dict:
+        raise MalformedError("attributes that are no dict")
+    item.attrs = attrs
+    if len(_attrs(item)) != len(attrs):
+        raise MalformedError("attributes that are no data")
+    item.attrs = copy.deepcopy(attrs)  # of which the other side could change a part
+    return item
+
+
+def _to_series(pandas: Any, array: Any, index: Any, name: Any, attrs: Any) -> Any:
     array = _checked(array, *_EITHER)  # with its type: of texts pandas would make another one
     index = _checked(index, _INDEX)
-    return pandas.Series(array, index=index, dtype=array.dtype, name=_label(name))
+    made = pandas.Series(array, index=index, dtype=array.dtype, name=_label(name))
+    return _described(made, attrs)
 
 
 def _to_index(pandas: Any, array: Any, name: Any) -> Any:
@@ -201,6 +236,8 @@ def _to_index(pandas: Any, array: Any, name: Any) -> Any:
 
 
 def _to_levels(pandas: Any, levels: Any, codes: Any, names: Any) -> Any:
+    if not type(levels) is type(codes) is type(names) is tuple:
+        raise MalformedError("levels that are no tuple")
     found = [_checked(level, _INDEX) for level in levels]
     numbers = [_checked(code, "numpy.ndarray") for code in codes]
     _label(*names)
@@ -231,6 +268,9 @@ def _to_array(pandas: Any, kind: str, *parts: Any) -> Any:
         case "Interval", (left, right, closed):
             sides = _checked(left, _INDEX), _checked(right, _INDEX)
             return pandas.arrays.IntervalArray.from_arrays(*sides, closed=closed)
+        case "Sparse", (values, fill):
+            dense = _checked(values, "numpy.ndarray")
+            return pandas.arrays.SparseArray(dense, fill_value=_label(fill))
         case "Period", (ordinals, freq):
             made = getattr(pandas.PeriodIndex, "from_ordinals", None)
             if made is not None:
@@ -307,6 +347,8 @@ def same(before: Any, now: Any) -> bool:
         return False
     if before.ndim == 1 and before.name is not now.name and before.name != now.name:
         return False
+    if _attrs(before) != _attrs(now):
+        return False
     return all(map(_alike, _arrays(before), _arrays(now)))
 
 
@@ -323,5 +365,6 @@ def _alike(one: Any, other: Any) -> bool:
 def refill(item: Any, other: Any) -> None:
     """Give a frame the labels and values of another."""
     item._update_inplace(other)
+    item.attrs = other.attrs
     if item.ndim == 1:
         item.name = other.name

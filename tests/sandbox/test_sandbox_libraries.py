@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import zoneinfo
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,8 @@ def frames(pd: Any) -> list[Any]:
         pd.cut(pd.Series([1, 50]), [0, 18, 65], labels=["x", "y"]),
         *(pd.Series([1, None], dtype=kind) for kind in ("Int64", "Float32", "boolean")),
         *(pd.Series(["a", None], dtype=kind) for kind in ("string", "object", "category")),
+        pd.Series([1, 2], index=pd.Index([(1, (2, 3)), frozenset({1})], tupleize_cols=False)),
+        pd.get_dummies(pd.Series(["a", "b"]), sparse=True),
         *(days, pd.Series(days), pd.date_range("2020", periods=3, freq="MS", name="m")),
         *(pd.period_range("2020-01", periods=3, freq="M"), pd.interval_range(0, 3)),
         pd.timedelta_range("1h", periods=3, freq="h"),
@@ -232,6 +235,9 @@ def test_frames() -> None:
         assert type(found) is type(value)
         same.get(type(value), pd.testing.assert_index_equal)(found, value)
         assert getattr(found, "freq", None) == getattr(value, "freq", None)
+    described = pd.DataFrame({"a": [1]})
+    described.attrs = {"unit": "m", "source": {"lines": [1, None]}}
+    assert again(described).attrs == described.attrs
     moment = pd.Timestamp("2020-01-01 03:04:05.123456789", tz="Europe/Berlin")
     for value in (moment, pd.Timedelta("3h"), pd.Interval(1, 2), pd.Period("2020-01", "M")):
         found = again(value)
@@ -256,6 +262,10 @@ def test_frames_that_change() -> None:
     numbers.loc[0, "a"] = 1
     assert not differ(before, contents(numbers))
     assert differ(before, contents(numbers.astype(float)))
+    numbers.attrs["unit"] = "m"
+    assert differ(before, contents(numbers))
+    refill(numbers, before)
+    assert numbers.attrs == {}
 
 
 def test_a_class_that_says_it_is_of_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,25 +275,41 @@ def test_a_class_that_says_it_is_of_pandas(monkeypatch: pytest.MonkeyPatch) -> N
         again(item)
 
 
+class Twice:
+    """Gives other items the second time."""
+
+    def __init__(self, first: Iterator[object]) -> None:
+        self._first = first
+
+    def __iter__(self) -> Iterator[object]:
+        return iter([*self._first] or [object()])
+
+
 def test_frames_of_a_hostile_process() -> None:
     """They are malformed; and the host, which has no use for them, makes none."""
     pd = pytest.importorskip("pandas")
     index, array = pd.RangeIndex(1), np.array([1])
     odd = np.array([object()], dtype=object)
     for name, parts in (
-        ("DataFrame", (index, index, (array, array))),
-        ("DataFrame", (index, [1], (array,))),
-        ("Series", ([1], index, None)),
-        ("Series", (array, index, object())),
+        ("DataFrame", (index, index, (array, array), {})),
+        ("DataFrame", (index, [1], (array,), {})),
+        ("Series", ([1], index, None, {})),
+        ("Series", (array, index, object(), {})),
+        ("Series", (array, index, None, {"a": [object()]})),
+        ("Series", (array, index, None, [])),
+        ("Series", (array, index, odd, {})),
         ("Index", (odd, None)),
         ("Index", (array, object())),
         ("MultiIndex", ((index,), (np.array([5]),), ("a",))),
         ("MultiIndex", ((odd,), (array,), ("a",))),
+        ("MultiIndex", ((index,), (np.array([0]),), Twice(iter("a")))),
         ("DatetimeIndex", (np.array(["2020"], dtype="M8[s]"), "dateutil//etc/passwd", None, None)),
         ("Timestamp", ("2020", None)),
         ("array", ("", "Int64", ("a",))),
         ("array", ("", "Int64", (object(),))),
         ("array", ("", "sparse", (1,))),
+        ("array", ("Sparse", [1], 0)),
+        ("array", ("Sparse", array, object())),
         ("array", ("Categorical", np.array([7]), index, True)),
         ("missing", ("DataFrame",)),
         ("dtype", ("period[D]",)),
