@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gatekeeper.sandbox.inside.wire import ZONE, MalformedError, Parts, head
+from gatekeeper.sandbox.inside.wire import MAX_BYTES, ZONE, MalformedError, Parts, head
 
 __all__ = ["BUILDERS", "is_frame", "objects", "refill", "same", "size", "write"]
 
@@ -102,7 +102,21 @@ def _are_sent(*indexes: Any) -> bool:
     return all(write(index) is not None for index in indexes)
 
 
+def _is_numeric(frame: Any) -> bool:
+    """Whether all columns have one type of numpy's numbers: at once, as there may be many."""
+    kinds = {*frame.dtypes} if frame.ndim == 2 else set()
+    return len(kinds) == 1 and _is_number(kinds.pop())
+
+
+def _is_number(kind: Any) -> bool:
+    return isinstance(kind, sys.modules["numpy"].dtype) and kind.kind in "biufcmM"
+
+
 def _frame(item: Any) -> tuple[Any, ...] | None:
+    if _is_numeric(item) and _are_sent(item.columns, item.index):
+        numbers = item.to_numpy()
+        if numbers.nbytes <= MAX_BYTES:
+            return item.columns, item.index, numbers, _attrs(item)
     columns = tuple(_column(item.iloc[:, place]) for place in range(item.shape[1]))
     if any(column is None for column in columns) or not _are_sent(item.columns, item.index):
         return None
@@ -203,10 +217,12 @@ def _label(*labels: Any) -> Any:
 
 def _to_frame(pandas: Any, columns: Any, index: Any, arrays: Any, attrs: Any) -> Any:
     index, columns = _checked(index, _INDEX), _checked(columns, _INDEX)
-    if type(arrays) is not tuple or len(arrays) != len(columns):
-        raise MalformedError("a frame of other columns than it has")
-    found = {n: _to_series(pandas, array, index, None, {}) for n, array in enumerate(arrays)}
-    frame = pandas.DataFrame(found, index=index)
+    if type(arrays) is tuple and len(arrays) == len(columns):
+        made = {n: _to_series(pandas, array, index, None, {}) for n, array in enumerate(arrays)}
+        frame = pandas.DataFrame(made, index=index)
+    else:
+        numbers = _checked(arrays, "numpy.ndarray").copy()
+        frame = pandas.DataFrame(numbers, index=index, dtype=numbers.dtype)
     frame.columns = columns
     return _described(frame, attrs)
 
@@ -328,8 +344,8 @@ def size(item: Any) -> int:
 
 
 def _arrays(item: Any) -> Iterator[Any]:
-    if item.ndim == 2 and len({*item.dtypes}) == 1 and item.dtypes.iloc[0].kind in "biuf":
-        yield item.to_numpy()  # at once, as there may be many
+    if _is_numeric(item):
+        yield item.to_numpy()
         return
     columns = [item] if item.ndim == 1 else (item.iloc[:, n] for n in range(item.shape[1]))
     for column in columns:

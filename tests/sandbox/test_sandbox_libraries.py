@@ -235,6 +235,8 @@ def test_frames() -> None:
         assert type(found) is type(value)
         same.get(type(value), pd.testing.assert_index_equal)(found, value)
         assert getattr(found, "freq", None) == getattr(value, "freq", None)
+    wide = pd.DataFrame(np.zeros((1, 10_000)))  # column by column it would take a second
+    assert len(encode(wide, other=lambda _: (b"N", ()))) < 10 * wide.shape[1]
     described = pd.DataFrame({"a": [1]})
     described.attrs = {"unit": "m", "source": {"lines": [1, None]}}
     assert again(described).attrs == described.attrs
@@ -293,6 +295,8 @@ def test_frames_of_a_hostile_process() -> None:
     for name, parts in (
         ("DataFrame", (index, index, (array, array), {})),
         ("DataFrame", (index, [1], (array,), {})),
+        ("DataFrame", (index, index, np.ones((1, 2)), {})),
+        ("DataFrame", (index, index, np.ones((2, 1)), {})),
         ("Series", ([1], index, None, {})),
         ("Series", (array, index, object(), {})),
         ("Series", (array, index, None, {"a": [object()]})),
