@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import sys
 import types
 import unittest
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -147,28 +148,53 @@ def _tests(
     as a class whose base is one of tests.
     """
     defined, found = _defined(program), dict[str, Any]()
-    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    stored -= {node.name for node in nodes if isinstance(node, FUNCTIONS)}
     for name, item in [*dict.items(names)]:
-        if name not in defined:
-            own = not is_stand_in(item) and before.get(name) is not item
-            if isinstance(item, type):
-                test = name.startswith("Test") or issubclass(item, unittest.TestCase)
-                test = test and not any(item is one for one in found.values())
-            else:
-                test = type(item) is types.FunctionType and name.startswith("test")
-                test = test and name not in stored
-            if not (own and test and item.__module__ == names["__name__"]):
+        written, theirs = defined.get(name) is False, is_stand_in(item)
+        if not written and not (theirs and name in defined):
+            known = theirs or before.get(name) is item or any(item is one for one in found.values())
+            if known or not _is_test(name, item) or _is_imported(item, names["__name__"]):
                 continue
-        if name in wanting or not _helps(item, assigned=defined.get(name, True)):
+        given = [""] if isinstance(item, type) and issubclass(item, unittest.TestCase) else []
+        if name in wanting or not _helps(item, *given, assigned=not written):
             found[name] = item
     return found
+
+
+def _is_test(name: str, item: Any) -> bool:
+    """Whether pytest or unittest takes an object of the tests for one, by its name and kind."""
+    if isinstance(item, type):
+        test = name.startswith("Test") and not issubclass(item, BaseException)
+        return test or issubclass(item, unittest.TestCase)
+    return name.startswith("test") and _is_function(item)
+
+
+def _is_function(item: Any) -> bool:
+    """Whether an object is a function, or one that is bound, partial or wrapped."""
+    while type(item) is not types.FunctionType:
+        if is_stand_in(item) or item is None:
+            return False
+        if isinstance(item, types.MethodType):
+            item = item.__func__
+        elif isinstance(item, functools.partial):
+            item = item.func
+        else:
+            item = getattr(item, "__dict__", {}).get("__wrapped__")
+    return True
+
+
+def _is_imported(item: Any, own: str) -> bool:
+    """Whether an object is that of another module; `own` is the name of the tests' one.
+
+    Not by `__module__` alone: `types.new_class` makes classes of the module `types`.
+    """
+    module, name = getattr(item, "__module__", own), getattr(item, "__qualname__", "")
+    return module != own and getattr(sys.modules.get(module), name, None) is item
 
 
 def _helps(item: Any, *own: Any, assigned: bool = False) -> bool:
     """Whether an object is named as a test, but is none: data, a base, or what needs arguments.
 
-    `own` has the arguments that it gets, as a method.
+    `own` has the arguments that it gets, as a method does.
     """
     if getattr(item, "__test__", True) is False:
         return True
@@ -179,8 +205,10 @@ def _helps(item: Any, *own: Any, assigned: bool = False) -> bool:
         return False  # a decorator made it, or gives it arguments
     try:
         inspect.signature(as_written(item), follow_wrapped=False).bind(*own)
-    except (TypeError, ValueError):  # as of `test_cases = [(2, 4)]`
+    except TypeError:
         return True
+    except ValueError:  # it says nothing of its parameters, as what `lru_cache` makes
+        return is_stand_in(item)
     return False
 
 
