@@ -1,8 +1,9 @@
 """Which variables of the tests may have what the candidate gave them.
 
 By their names alone, wherever they are bound: an item that is put into a list counts for the list,
-an argument for the parameter of the function that gets it. Tables that are written, and nothing but
-iterated over, count column by column.
+an argument for the parameter of the function that gets it. What the candidate gets, it may fill, or
+call with anything: a list of the tests, a function, an object with its methods. Tables that are
+written, and nothing but iterated over, count column by column.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ __all__ = ["Given"]
 _OWN = frozenset({"self", "cls"})
 _AS_WRITTEN = frozenset({"staticmethod", "classmethod"})  # decorators that pass all arguments on
 _LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
+_LOOKS = frozenset({"setattr", "getattr", "hasattr", "delattr", "vars", "type", "isinstance"})
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_CONTAINERS = frozenset({"list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Counter"})
 _RETURNS = (ast.Return, ast.Yield, ast.YieldFrom)
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -46,6 +50,7 @@ class Given:
                 for name in (name for target in node.targets for name in _bound(target)):
                     functions.setdefault(name, []).append(node.value)
         pairs = [pair for node in nodes for pair in _bindings(node, functions)]
+        pairs += _filled(nodes, pairs, functions)
         loops = _Loops(nodes, pairs, theirs)
         for node in nodes:
             if isinstance(node, _LOOPS):
@@ -183,7 +188,8 @@ def _bindings(node: ast.AST, functions: _Functions) -> Iterator[_Pair]:
     if isinstance(node, ast.Assign):
         for target in node.targets:
             yield from _pairs(target, node.value)
-            yield from _handed(node.value, target, functions)
+            for place in (target, *(ast.Name(f"{name}()") for name in _bound(target))):
+                yield from _handed(node.value, place, functions)
     elif isinstance(node, ast.AugAssign | ast.NamedExpr | ast.AnnAssign) and node.value:
         yield node.target, node.value
     elif isinstance(node, ast.withitem) and node.optional_vars:
@@ -194,6 +200,12 @@ def _bindings(node: ast.AST, functions: _Functions) -> Iterator[_Pair]:
         yield from ((ast.Name(name, ast.Store()), node.subject) for name in names if name)
     elif isinstance(node, ast.Lambda):
         yield from _defaults(node.args)
+    elif isinstance(node, ast.ClassDef):  # whoever has an object calls its methods
+        objects = [f"{node.name}()", "self()"]
+        for method in node.body:
+            if isinstance(method, FUNCTIONS):
+                yield from ((method.args, ast.Name(name)) for name in objects)
+        yield from ((ast.Name(f"{_root(base)}()"), ast.Name(objects[0])) for base in node.bases)
     elif isinstance(node, FUNCTIONS):
         yield from _defaults(node.args)
         for part in walk(node):
@@ -204,7 +216,8 @@ def _bindings(node: ast.AST, functions: _Functions) -> Iterator[_Pair]:
     elif isinstance(node, ast.Call):
         for function in functions.get(called(node), ()):
             yield from _given_to(function, node)
-        for value in (*node.args, *(keyword.value for keyword in node.keywords)):
+        looked = getattr(node.func, "id", "") in _LOOKS  # which keeps nothing of its object
+        for value in (*node.args[looked:], *(keyword.value for keyword in node.keywords)):
             yield from _handed(value, node, functions)
             if isinstance(node.func, ast.Attribute | ast.Subscript):
                 yield node.func.value, value  # `names.append(value)`, `functions[0](value)`
@@ -249,18 +262,40 @@ def _spreads(argument: ast.AST) -> bool:
 def _handed(value: ast.AST, place: ast.AST, functions: _Functions) -> Iterator[_Pair]:
     """The parameters of functions that are handed over in a value; the place gives them values.
 
-    Of one that is called there, what it returns is handed over.
+    Of one that is called there, what it returns is handed over; so are the methods of an object.
     """
     inside = walk(value)
     called_here = {id(part.func) for part in inside if isinstance(part, ast.Call)}
+    owners = {id(part.value) for part in inside if isinstance(part, ast.Attribute)}
     for part in inside:
         if isinstance(part, ast.Lambda):
             yield part.args, place
         for name in _named(part):
-            if id(part) in called_here:
+            if name not in _OWN or id(part) not in owners:
                 yield ast.Name(f"{name}()"), place
-            else:
+            if id(part) not in called_here:
                 yield from ((function.args, place) for function in functions.get(name, ()))
+
+
+def _filled(
+    nodes: Sequence[ast.AST], pairs: Sequence[_Pair], functions: _Functions
+) -> Iterator[_Pair]:
+    """Lists and dicts of the tests with the functions that get them, or a method of them."""
+    shared = {
+        name
+        for target, value in pairs
+        if isinstance(value, _DISPLAYS) or called(value) in _CONTAINERS
+        for name in _bound(target)
+    }
+    for node in nodes if shared else ():
+        if isinstance(node, ast.Call):
+            values = [*node.args, *(keyword.value for keyword in node.keywords)]
+            whole = [value for value in values if isinstance(value, ast.Name | ast.Attribute)]
+            for name in shared & {name for value in whole for name in _used(value)}:
+                yield ast.Name(name), node.func
+                for function in functions.get(called(node), ()):
+                    parts = (part.arg for part in walk(function.args) if isinstance(part, ast.arg))
+                    yield ast.Name(name), ast.Tuple([*map(ast.Name, parts)])
 
 
 def _pairs(target: ast.AST, value: ast.AST) -> Iterator[_Pair]:
