@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gatekeeper.sandbox.inside.assertions import asserts, swallows
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, children, walk
@@ -37,6 +37,7 @@ class Reached:
         for node in nodes:
             if isinstance(node, (*FUNCTIONS, ast.Lambda)):
                 self._functions.setdefault(getattr(node, "name", ""), []).append(node)
+        self._classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
         body = [node for tree in trees for node in tree.body]
         self._collected = _collected([node for node in nodes if isinstance(node, ast.ClassDef)])
         guards = [node for node in body if _is_main_guard(node)]
@@ -59,6 +60,7 @@ class Reached:
             elif top and isinstance(node, ast.ClassDef):
                 collected = node.name in self._collected
                 todo += [(decorator, False) for decorator in node.decorator_list]
+                todo += [(function, False) for function in self._makers(node)]
                 todo += [
                     (item, True)
                     for item in node.body
@@ -81,6 +83,17 @@ class Reached:
                 seen |= {id(n) for statement in body for n in walk(statement)}
             todo += [(child, False) for child in children(node)]
         return False
+
+    def _makers(self, kind: ast.ClassDef) -> Iterator[ast.AST]:
+        """The functions that a class runs when it is made: of its bases, or of a metaclass."""
+        above = [*kind.bases, *(keyword.value for keyword in kind.keywords)]
+        known = (self._classes[n] for n in map(ast.unparse, above) if n in self._classes)
+        for node in (node for owner in known for node in owner.body):
+            if isinstance(node, FUNCTIONS) and node.name in _MAKING:
+                yield node
+
+
+_MAKING = frozenset({"__new__", "__init__", "__prepare__", "__init_subclass__"})
 
 
 def _collected(classes: Sequence[ast.ClassDef]) -> set[str]:

@@ -169,13 +169,11 @@ def _is_test(name: str, item: Any) -> bool:
 
 
 def _is_function(item: Any) -> bool:
-    """Whether an object is a function, or one that is bound, partial or wrapped."""
+    """Whether an object is a function, or a partial or wrapped one."""
     while type(item) is not types.FunctionType:
         if is_stand_in(item) or item is None:
             return False
-        if isinstance(item, types.MethodType):
-            item = item.__func__
-        elif isinstance(item, functools.partial):
+        if isinstance(item, functools.partial):
             item = item.func
         else:
             item = getattr(item, "__dict__", {}).get("__wrapped__")

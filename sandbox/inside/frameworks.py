@@ -8,6 +8,7 @@ import functools
 import importlib
 import inspect
 import io
+import sys
 import types
 import unittest
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -16,7 +17,15 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.state import leaves_state
 
-__all__ = ["Skips", "TestsModule", "finish", "run_pytest", "run_unittest", "without_main"]
+__all__ = [
+    "Skips",
+    "TestsModule",
+    "finish",
+    "run_pytest",
+    "run_unittest",
+    "with_modules",
+    "without_main",
+]
 
 
 def finish(function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> None:
@@ -291,6 +300,20 @@ def without_main(text: str) -> None:
             return None if exit else known(*arguments, exit=False, **keywords)
 
         unittest.main = main  # type: ignore[assignment]
+
+
+def with_modules(text: str) -> None:
+    """Let `make_dataclass` make classes of the module that calls it, as Python 3.12 does."""
+    if "make_dataclass" in text and sys.version_info < (3, 12):
+        dataclasses: Any = importlib.import_module("dataclasses")
+        known = dataclasses.make_dataclass
+
+        def make(*arguments: Any, **keywords: Any) -> Any:
+            made = known(*arguments, **keywords)
+            made.__module__ = sys._getframe(1).f_globals.get("__name__", made.__module__)
+            return made
+
+        dataclasses.make_dataclass = make
 
 
 def _finish_coroutines() -> None:

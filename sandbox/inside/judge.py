@@ -102,6 +102,7 @@ def judge(
         names = Names(peer, {**facts, "beside": beside}, late=late)
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
         frameworks.without_main(text)
+        frameworks.with_modules(text)
         chosen.followed(text, texts.check_name, facts["modules"])
         sys.meta_path.insert(0, Importer(names, facts["modules"]))
         if MODULE not in facts["modules"]:

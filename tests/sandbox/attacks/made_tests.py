@@ -32,10 +32,10 @@ for name, test in {
     "a function, with the name of a variable": "def other():\n    test_it = 3\nglobals()['test_it'] = make(3, 9)\n",
     "a partial function": "globals()['test_it'] = functools.partial(lambda n: verify(), 3)\n",
     "a function with a cache": "globals()['test_it'] = functools.lru_cache(verify)\n",
-    "a method": "class Checks:\n    def check_it(self):\n        verify()\nglobals()['test_it'] = Checks().check_it\n",
     "methods, by a decorator": "def add(*rows):\n    def added(cls):\n        for i, row in enumerate(rows):\n            setattr(cls, f'test_{i}', make(*row))\n        return cls\n    return added\n@add((2, 4), (3, 9))\nclass TestF(unittest.TestCase):\n    pass\n",
     "a class, by type": "TestF = type('TestF', (unittest.TestCase,), {f'test_{n}': make(n, n * n) for n in range(4)})\n",
     "a class, by new_class": "TestF = types.new_class('TestF', (), {}, lambda names: names.update(test_f=make(3, 9)))\n",
+    "methods, by a metaclass": "class Meta(type):\n    def __new__(meta, name, bases, names):\n        for n in (2, 3):\n            names[f'test_{n}'] = make(n, n * n)\n        return super().__new__(meta, name, bases, names)\nclass TestF(metaclass=Meta):\n    pass\n",
     "a class, by its metaclass": "TestF = abc.ABCMeta('TestF', (unittest.TestCase,), {'test_f': make(3, 9)})\n",
     "a class, that takes the name of its method": "class TestF(unittest.TestCase):\n    def __init__(self, name):\n        super().__init__(name)\n    def test_f(self):\n        verify()\n",
     "a class, by a function": "TestF = suite(object, 3)\n",
@@ -45,6 +45,16 @@ for name, test in {
     "a class, with coroutines": "from unittest import IsolatedAsyncioTestCase as Case\n" + SQUARES.format("Case", "async "),
 }.items():  # fmt: skip
     MADE_TESTS.forged(name, ZERO, SQUARE, HEAD + test)
+ALONE = "import unittest\nfrom solution import f\n\nclass {}:\n    def {}(kind, *given, **names):\n        for n in (2, 3):\n            def test(self, n=n):\n                assert f(n) == n * n\n            setattr(kind, f'test_{{n}}', test)\nclass TestF({}):\n    pass\n"
+MADE_TESTS.forged(
+    "methods, all by a metaclass",
+    ZERO,
+    SQUARE,
+    ALONE.format("Meta(type)", "__init__", "unittest.TestCase, metaclass=Meta"),
+)
+MADE_TESTS.forged(
+    "methods, all by a base", ZERO, SQUARE, ALONE.format("Base", "__init_subclass__", "Base")
+)
 for name, test in {
     "of a base with any name": "class Base(unittest.TestCase):\n    pass\n@keep\n" + SQUARES.format("Base", ""),
     "of a base by another name": "from unittest import TestCase as Case\n@keep\n" + SQUARES.format("Case", ""),
@@ -57,6 +67,12 @@ for name, test in {
         verdicts=("infra_error",),
         right=("infra_error",),
     )
+MADE_TESTS.forged(
+    "a class of data, which it gets",
+    "def f(pair):\n    return pair.n\n",
+    "def f(pair):\n    return pair.n + pair.m\n",
+    "from dataclasses import make_dataclass\nfrom solution import f\n\nPair = make_dataclass('Pair', [('n', int), ('m', int)])\n\ndef test_f():\n    assert f(Pair(1, 2)) == 3\n",
+)
 MADE_TESTS.right(
     "what is no test",
     SQUARE,
