@@ -2,7 +2,8 @@
 
 `globals().update(f())` may replace a function that asserts, or what it expects; so may
 `setattr(self, name, value)` in a class of tests, and `mock.patch.multiple(TestCase, **f())`. Names
-that are set in an object of the candidate's replace nothing here.
+that are set in an object of the candidate's replace nothing here. `given.py` follows the dict of
+the names, and `setattr`, as it follows what the candidate gave: `names = globals()`.
 """
 
 from __future__ import annotations
@@ -129,6 +130,9 @@ def _chosen(
         if at is not None:  # `addCleanup(setattr, …)`
             rest = node.args[at + 1 :]
             yield next(iter(rest), None), rest[1] if len(rest) > 1 else ast.Tuple([*rest])
+        for part in node.args:  # `map(globals().__setitem__, …)`
+            if isinstance(part, ast.Attribute) and part.attr in _ADDS and is_dict(part.value):
+                yield _owner(part.value), ast.Tuple([*node.args])
         if name in _SETS:
             # Fewer are those of a method, or of `monkeypatch.setattr("a.b", value)`.
             if starred or len(arguments) > _SETS[name]:
@@ -204,7 +208,9 @@ def _may_set(node: ast.AST) -> bool:
             "make_dataclass",
             *(made.partition(".")[2] for made in _MAKES),
         }
+        attributes = {getattr(part, "attr", "") for part in node.args}
         handed = any(_is_setter(part) or dotted(part) in _GLOBAL | _OF_TEST for part in node.args)
+        handed = handed or not _ADDS.isdisjoint(attributes)
         return more or handed or called(node) in known
     if isinstance(node, ast.ClassDef):
         return any(keyword.arg is None for keyword in node.keywords)

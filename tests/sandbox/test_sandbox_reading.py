@@ -203,6 +203,7 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ("import os\nbefore = os.getcwd()\nf()\nassert os.getcwd() == before", "os.getcwd"),
         ("globals().update(f())\nassert g == 1", "any name"),
         ("for name in f():\n    globals()[name] = 1\nassert g == 1", "any name"),
+        ("map(globals().__setitem__, f(), f())\nassert g == 1", "any name"),
         ("import os\nf()\nassert os.environ[f.name] == 'high'", "os.environ"),
         ("import os\nf()\nassert os.getenv(f'{f.name}_A') == 'high'", "os.getenv"),
         ("from os import environ\nf()\nassert dict(environ) == {}", "environ"),
@@ -263,6 +264,15 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "import os, sys\nsys.path.insert(0, os.getcwd())\nassert f() == 1",
         "globals().update({'g': 1}, h=2)\nglobals()['i'] = f\nassert f() == 1",
         "class A:\n    def __init__(self, **m):\n        vars(self).update(m)\nassert f() == 1",
+        "def a(n):\n    return lambda self: self.assertEqual(f(n), n)\nimport unittest\n"
+        "TestF = type('TestF', (unittest.TestCase,), {f'test_{n}': a(n) for n in (1, 2)})",
+        "import solution, unittest\nclass TestF(unittest.TestCase):\n    def test_f(self):\n"
+        "        self.addCleanup(setattr, solution, 'n', solution.n)\n"
+        "        self.assertEqual(f(1), 1)",
+        "ROWS = {'a': 1}\ndef test(name):\n    assert f(ROWS[name]) == 1\n"
+        "for name in ROWS:\n    globals()[f'test_{name}'] = test(name)\nassert f() == 1",
+        "class A:\n    pass\na = A()\nvars(a)['n'] = f(1)\na.__dict__.update(m=f(2))\n"
+        "assert a.n == 1",
         "import os\nassert 'LEVEL' not in os.environ\nf()\nassert os.environ['LEVEL'] == 'high'",
         "import os\nkept = dict(os.environ)\nassert f() == os.environ.get('LEVEL', 'low')",
         "import os\nos.environ['LEVEL'] = 'high'\nif os.getenv('CI') != 'y':\n    assert f() == 1",
