@@ -221,6 +221,8 @@ def _bindings(node: ast.AST, functions: _Functions) -> Iterator[_Pair]:
             yield from _handed(value, node, functions)
             if isinstance(node.func, ast.Attribute | ast.Subscript):
                 yield node.func.value, value  # `names.append(value)`, `functions[0](value)`
+                for name in _bound(node.func.value):
+                    yield from _handed(value, ast.Name(f"{name}()"), functions)
 
 
 def _defaults(parameters: ast.arguments) -> Iterator[_Pair]:
