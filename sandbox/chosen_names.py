@@ -31,12 +31,10 @@ _ADDS = frozenset(  # of a dict, of `patch`, of `monkeypatch`
 )
 # Functions that set a name of an object -> how many arguments they get besides that.
 _SETS = {"setattr": 2, "__setattr__": 2, "delattr": 1, "__delattr__": 1}
-_MAKES = frozenset(  # classes
-    """
-    types.new_class enum.Enum enum.IntEnum enum.StrEnum enum.Flag
-    enum.IntFlag
-    """.split()  # noqa: SIM905
-)
+# What makes classes of the names that it gets.
+_MAKERS = frozenset({"new_class", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
+_MAKES = frozenset(f"{'types' if name == 'new_class' else 'enum'}.{name}" for name in _MAKERS)
+_CALLED = frozenset({*_ADDS, *_SETS, *_MAKERS, "make_dataclass", "object", "type"})
 _NAMED = ("target", "attribute", "name", "value")  # what they, and mocks, may get by name
 
 # An object, or nothing, and what has the name that is set in it, or all names.
@@ -200,18 +198,10 @@ def _may_set(node: ast.AST) -> bool:
         return not isinstance(node.ctx, ast.Load)
     if isinstance(node, ast.Call):
         more = any(keyword.arg is None for keyword in node.keywords)
-        known = {
-            *_ADDS,
-            *_SETS,
-            "object",
-            "type",
-            "make_dataclass",
-            *(made.partition(".")[2] for made in _MAKES),
-        }
         attributes = {getattr(part, "attr", "") for part in node.args}
         handed = any(_is_setter(part) or dotted(part) in _GLOBAL | _OF_TEST for part in node.args)
         handed = handed or not _ADDS.isdisjoint(attributes)
-        return more or handed or called(node) in known
+        return more or handed or called(node) in _CALLED
     if isinstance(node, ast.ClassDef):
         return any(keyword.arg is None for keyword in node.keywords)
     if isinstance(node, ast.Assign):
