@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
+import pickle
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing.connection import wait
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -51,16 +55,31 @@ def in_processes(
     """(seed, work(seed)) as they are done; with one worker in this process.
 
     One piece of work per seed. Close the iterator if it is not read to its end.
+
+    The workers read the work from a file, because it may hold all records. Before CPython 3.11.5 a
+    pool waits for ever if a worker is killed while more than 64 KiB are sent to it (gh-94777).
     """
     workers = min(workers, len(seeds))
     if workers < 2:
         for seed in seeds:
             yield seed, work(seed)
         return
-    with WorkerPool(workers) as pool:
-        waiting: dict[Future[Any], int] = {pool.submit(work, seed): seed for seed in seeds}
+    with tempfile.TemporaryDirectory(prefix="gatekeeper-") as folder, WorkerPool(workers) as pool:
+        path = Path(folder, "work")
+        path.write_bytes(pickle.dumps(work))
+        waiting: dict[Future[Any], int] = {pool.submit(_do, path, seed): seed for seed in seeds}
         for future in as_completed(waiting):
             yield waiting[future], future.result()
+
+
+def _do(path: Path, seed: int) -> Any:
+    return _read(path)(seed)
+
+
+@functools.lru_cache(maxsize=1)
+def _read(path: Path) -> Callable[[int], Any]:
+    work: Callable[[int], Any] = pickle.loads(path.read_bytes())
+    return work
 
 
 @contextmanager

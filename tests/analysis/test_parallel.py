@@ -1,4 +1,4 @@
-"""Work in processes of their own: an interrupt waits for the start of a process to end."""
+"""Work in processes of their own: how it gets there, and an interrupt while they start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,26 @@ import threading
 
 import pytest
 
-from gatekeeper.analysis.parallel import interrupts_deferred
+from gatekeeper.analysis.parallel import in_processes, interrupts_deferred
+
+
+class Counted:
+    """Work that counts how often it is pickled."""
+
+    pickled = 0
+
+    def __reduce__(self) -> tuple[type[Counted], tuple[()]]:
+        Counted.pickled += 1
+        return Counted, ()
+
+    def __call__(self, seed: int) -> int:
+        return seed * seed
+
+
+def test_work_is_sent_once() -> None:
+    """Not for each seed: before Python 3.11.5 a pool may wait for ever while it sends much."""
+    assert dict(in_processes(Counted(), range(5), 2)) == {n: n * n for n in range(5)}
+    assert Counted.pickled == 1
 
 
 def test_an_interrupt_that_another_thread_takes_waits_for_the_start() -> None:
