@@ -64,10 +64,6 @@ def sets_names(nodes: Sequence[ast.AST], names: Names) -> str:
     in_tests = {id(node) for kind in tests for node in walk(kind)}
     in_others = {id(node) for kind in kinds for node in walk(kind)} - in_tests
 
-    def is_dict(node: ast.AST | None) -> bool:
-        """Whether a node may be the dict of the global names, or of an object."""
-        return node in dicts
-
     def hands_dict(node: ast.AST) -> bool:
         """Whether a node is a call that gets such a dict, surely of the tests."""
         texts = {id(part): dotted(part) for part in getattr(node, "args", ())}
@@ -78,7 +74,7 @@ def sets_names(nodes: Sequence[ast.AST], names: Names) -> str:
     chosen = [
         (node, target, name)
         for node in setting
-        for target, name in _chosen(node, is_dict, names.meaning)
+        for target, name in _chosen(node, dicts, names.meaning)
         if name is not None
     ]
     if not (chosen or filled):
@@ -104,14 +100,17 @@ def sets_names(nodes: Sequence[ast.AST], names: Names) -> str:
 
 def _chosen(
     node: ast.AST,
-    is_dict: Callable[[ast.AST | None], bool],
+    dicts: Given,
     meaning: Callable[[ast.AST], str],
 ) -> Iterator[_Pair]:
-    """The names that a node sets in a dict of names, or in an object."""
+    """The names that a node sets in a dict of names, or in an object.
+
+    `dicts` has what may be the dict of the global names, or of an object.
+    """
     if isinstance(node, ast.Subscript):
-        yield _owner(node.value), node.slice if is_dict(node.value) else None
+        yield _owner(node.value), node.slice if node.value in dicts else None
     elif isinstance(node, ast.AugAssign):
-        yield _owner(node.target), node.value if is_dict(node.target) else None
+        yield _owner(node.target), node.value if node.target in dicts else None
     elif isinstance(node, ast.Assign):
         yield from ((_owner(target), node.value) for target in node.targets if _owner(target))
     elif isinstance(node, ast.ClassDef):
@@ -129,7 +128,7 @@ def _chosen(
             rest = node.args[at + 1 :]
             yield next(iter(rest), None), rest[1] if len(rest) > 1 else ast.Tuple([*rest])
         for part in node.args:  # `map(globals().__setitem__, …)`
-            if isinstance(part, ast.Attribute) and part.attr in _ADDS and is_dict(part.value):
+            if isinstance(part, ast.Attribute) and part.attr in _ADDS and part.value in dicts:
                 yield _owner(part.value), ast.Tuple([*node.args])
         if name in _SETS:
             # Fewer are those of a method, or of `monkeypatch.setattr("a.b", value)`.
@@ -140,9 +139,9 @@ def _chosen(
         elif full.endswith((".patch.object", ".patch.multiple")):
             yield first, others[0] if others and name == "object" else None
             yield from ((first, names) for names in more)
-        elif name in _ADDS and (is_dict(of) or is_dict(first)):
+        elif name in _ADDS and (of in dicts or first in dicts):
             for changed, added in ((of, arguments), (first, others)):
-                if is_dict(changed):
+                if changed in dicts:
                     names = [_keys(added[0])] if added else []
                     yield from ((_owner(changed), part) for part in (*names, *more))
         elif full.startswith(".unittest.mock.") or name == "configure_mock":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -20,7 +19,6 @@ from gatekeeper.sandbox.inside.handles import (
     handle_kind,
     inner,
 )
-from gatekeeper.sandbox.inside.operations import importable
 from gatekeeper.sandbox.inside.packages import brought
 from gatekeeper.sandbox.inside.peer import Peer
 from gatekeeper.sandbox.inside.references import LIMIT, original
@@ -121,8 +119,7 @@ class CandidatePeer(Peer):
         return self.refer(item)
 
     def _shared(self, module: str, name: str) -> Any:
-        standard = module.partition(".")[0] in sys.stdlib_module_names
-        return (importable if standard else brought)(module, name)
+        return brought(module, name)
 
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
         return self._operations[operation](target, *arguments, **keywords)

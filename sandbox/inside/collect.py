@@ -55,7 +55,7 @@ def items(
         yield "check", functools.partial(finish, check, candidate[1])
     by_pytest = _uses_pytest(program, nodes)
     wanting = _wanting(program) if by_pytest else ()
-    tests = _tests(program, nodes, names, before, wanting)
+    tests = _tests(program, names, before, wanting)
     skips = Skips(asked, nodes)
     if tests and by_pytest:
         yield "pytest", functools.partial(run_pytest, names, nodes, skips)
@@ -137,7 +137,6 @@ def _defined(program: ast.Module) -> dict[str, bool]:
 
 def _tests(
     program: ast.Module,
-    nodes: Sequence[ast.AST],
     names: dict[str, Any],
     before: Mapping[str, Any],
     wanting: Collection[str],

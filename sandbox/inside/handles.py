@@ -19,7 +19,6 @@ from gatekeeper.sandbox.inside.operations import (
     CONVERSIONS,
     ORDERINGS,
     UNARY,
-    importable,
     is_private,
 )
 from gatekeeper.sandbox.inside.packages import brought
@@ -235,10 +234,7 @@ def handle_kind(
         namespace |= {"__get__": lambda mock, *_: mock(), "__set__": lambda mock, _, new: mock(new)}
     if fields is not None:
         namespace |= signatures.dataclass_attributes(fields)
-    shown: Any = claimed
-    if type(claimed) is tuple:
-        standard = claimed[0].partition(".")[0] in sys.stdlib_module_names
-        shown = (importable if standard else brought)(*claimed)
+    shown: Any = brought(*claimed) if type(claimed) is tuple else claimed
     if shown is not None:
         namespace["__class__"] = property(lambda _: shown)
         if hasattr(shown, _FUTURE):  # asyncio looks into its own futures, and awaits others

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gatekeeper.sandbox.inside.operations import importable
+
 __all__ = ["brought", "extension", "found", "handed", "is_of_package", "loaded", "named"]
 
 _PACKAGES = ("/site-packages/", "/dist-packages/")
@@ -77,7 +79,12 @@ def handed(item: Any) -> tuple[str, str] | None:
 
 
 def brought(module: str, name: str) -> Any:
-    """What `handed` has named, in the other process. Raises ValueError."""
+    """What the tests have named, in the other process: of Python's own, or of a package (`handed`).
+
+    Raises ValueError.
+    """
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        return importable(module, name)
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):

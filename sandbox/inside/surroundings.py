@@ -1,7 +1,10 @@
 """Changes that tests make around a candidate: standard streams, the environment, seeds, mocks.
 
 In one process a candidate sees such a change by itself. Here the tests' side notices it and sends
-it with each question; the candidate's side applies XX"""
+it with each question; the candidate's side applies it while it answers. None of it is secret: it is
+input that the tests prepared. Back come the variables of the environment that the candidate changed
+and that the tests name.
+"""
 
 from __future__ import annotations
 
