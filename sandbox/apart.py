@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, TypeVar
+
+from gatekeeper.child_python import child_command, import_path
 
 __all__ = ["ApartError", "apart", "main"]
 
@@ -23,7 +23,6 @@ _BOOTSTRAP = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
     "from gatekeeper.sandbox.apart import main; main()"
 )
-_PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
 Found = TypeVar("Found")
 
@@ -63,8 +62,7 @@ def apart(function: Callable[..., Found], *given: Any, texts: Iterable[object]) 
 
 @functools.lru_cache(maxsize=16)  # the candidates of a task come one after the other
 def _called(call: bytes) -> Any:
-    path = [_PACKAGE_ROOT, *(os.path.abspath(entry) for entry in sys.path if entry)]
-    command = [sys.executable, "-s", "-P", "-c", _BOOTSTRAP, json.dumps(path)]
+    command = child_command(_BOOTSTRAP, json.dumps(import_path()))
     try:
         done = subprocess.run(command, input=call, capture_output=True, check=False)
     except OSError as error:

@@ -11,7 +11,6 @@ import json
 import os
 import select
 import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gatekeeper.child_python import child_command, import_path
 from gatekeeper.errors import GatekeeperError
 from gatekeeper.maths.worker import BOOTSTRAP
 
@@ -38,7 +38,6 @@ _ENVIRONMENT = {
     "PYTHONHASHSEED": "0",  # SymPy's order of terms, and so its verdict, may depend on hashes
     **{name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
 }
-_PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +64,10 @@ class Worker:
     def __init__(self, limits: Limits) -> None:
         arguments = asdict(limits) | {
             "parent": os.getpid(),
-            "path": [_PACKAGE_ROOT, *(os.path.abspath(entry) for entry in sys.path if entry)],
+            "path": import_path(),
         }
         self._process = subprocess.Popen(
-            [sys.executable, "-s", "-P", "-c", BOOTSTRAP, json.dumps(arguments)],
+            child_command(BOOTSTRAP, json.dumps(arguments)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -31,10 +31,10 @@ MAPPED = {"gatekeeper.adapters": "adapters", "gatekeeper.sandbox": "sandbox"}
 # Every folder and module of the package, in the order in which they stand on each other: each one
 # may import itself and what is left of it.
 ORDER = """
-    limits errors plug_ins notebook printable wording arguments types protocols listening
-    option_values signals costs budget stats policies drift log io verifiers ray testing gate
-    __init__ analysis telemetry maths sandbox features log_mismatch bundled adapters report page
-    gateway paper programs cli __main__ examples
+    limits child_python errors plug_ins notebook printable wording arguments types protocols
+    listening option_values signals costs budget stats policies drift log io verifiers ray testing
+    gate __init__ analysis telemetry maths sandbox features log_mismatch bundled adapters report
+    page gateway paper programs cli __main__ examples
 """.split()  # noqa: SIM905
 # What is imported against the order: inside a function, when it is first needed.
 LATE = {
