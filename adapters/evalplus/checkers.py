@@ -57,7 +57,7 @@ class EvalPlusChecker:
         self._dataset = dataset
         self._base_only = base_only
         self._workers = workers
-        self._pool = _pool(workers, "fork")
+        self._pool = self._new_pool(workers, "fork")
         self._pool.submit(int).result()  # forks the processes before there are threads
         self._replacing = threading.Lock()
 
@@ -69,8 +69,9 @@ class EvalPlusChecker:
         except BrokenProcessPool:
             with self._replacing:
                 if self._pool is pool:
-                    self._pool = _pool(self._workers, "spawn")  # no fork: there are threads now
-            with _pool(1, "spawn") as alone:
+                    # no fork: there are threads now
+                    self._pool = self._new_pool(self._workers, "spawn")
+            with self._new_pool(1, "spawn") as alone:
                 found = self._run(alone, sample)
         status = {name: str(found[name][0]) for name in ("base", "plus") if name in found}
         # The last test that ran is the one that failed: the check stops there.
@@ -87,22 +88,15 @@ class EvalPlusChecker:
         self._pool.shutdown(cancel_futures=True)
 
     def _run(self, pool: ProcessPoolExecutor, sample: Sample) -> Any:
-        return pool.submit(
-            evalplus_module("evaluate").check_correctness,
-            self._dataset.name,
-            0,  # number of the sample, which the result repeats
-            self._dataset.problems[sample.task_id],
-            sample.generation.text,
-            self._dataset.expected[sample.task_id],
-            self._base_only,
-            True,  # stop at the first failure
-        ).result()
+        return pool.submit(_check, sample.task_id, sample.generation.text).result()
 
-
-def _pool(workers: int, method: str) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(
-        workers, get_context(method), initializer=_end_with, initargs=(os.getpid(),)
-    )
+    def _new_pool(self, workers: int, method: str) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            workers,
+            get_context(method),
+            initializer=_begin,
+            initargs=(os.getpid(), self._dataset, self._base_only),
+        )
 
 
 class SandboxChecker:
@@ -221,6 +215,33 @@ def check(candidate):
         atol = atol or (1e-6 if floats(expected) else 0)  # from then on, as in EvalPlus
         assert {same}
 """
+
+
+# -- in a process of the pool -------------------------------------------------------------------
+
+_given: tuple[Dataset, bool]
+
+
+def _begin(parent: int, dataset: Dataset, base_only: bool) -> None:
+    """Keep what all samples share: before CPython 3.11.5 a pool whose process is killed hangs if
+    what it was being sent did not fit into a pipe.
+    """
+    global _given
+    _given = dataset, base_only
+    _end_with(parent)
+
+
+def _check(task_id: str, solution: str) -> Any:
+    dataset, base_only = _given
+    return evalplus_module("evaluate").check_correctness(
+        dataset.name,
+        0,  # number of the sample, which the result repeats
+        dataset.problems[task_id],
+        solution,
+        dataset.expected[task_id],
+        base_only,
+        True,  # stop at the first failure
+    )
 
 
 def _end_with(parent: int) -> None:
