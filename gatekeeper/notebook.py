@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 __all__ = ["as_html"]
 
@@ -28,6 +27,8 @@ def as_html(
     notes
         Sentences below.
     """
+    from html import escape  # here: each import of the package would load its table of entities
+
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(_shown(cell))}</td>" for cell in row) + "</tr>"

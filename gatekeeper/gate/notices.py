@@ -17,9 +17,8 @@ from typing import Self
 from gatekeeper.gate.state import GateState
 from gatekeeper.log.events import Decided, Event, Released, WarmupRepeated
 from gatekeeper.log.fold import LogState
-from gatekeeper.log.run_table import NO_VERDICT, RunTable
 from gatekeeper.printable import printable
-from gatekeeper.types import Outcome, Reason
+from gatekeeper.types import Outcome
 from gatekeeper.wording import counted, plural
 
 __all__ = ["LOG", "Notices", "Shortfall"]
@@ -77,23 +76,6 @@ class Shortfall:
             failed=len(failed),
             why=_last(failed),
             warmups=state.warmups,
-        )
-
-    @classmethod
-    def of_table(cls, run: RunTable) -> Self:
-        """Of a run, as read from its log."""
-        after = ~run.of_reason(Reason.WARMUP)
-        random = run.missing | run.of_reason(Reason.MISSING_SIGNAL)
-        concluded = run.selected & (run.verdict != NO_VERDICT)
-        return cls(
-            outputs=len(run.ids),
-            missing=int(run.missing.sum()),
-            evaluated=int(after.sum()),
-            unscored=int((after & ~run.scored & random).sum()),
-            verdicts=int((concluded & run.labelled).sum()),
-            failed=int((concluded & ~run.labelled).sum()),
-            why=run.why,
-            warmups=run.warmups,
         )
 
     def notes(self) -> tuple[str, ...]:

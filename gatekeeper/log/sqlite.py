@@ -17,9 +17,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
-
-from filelock import BaseFileLock, FileLock, Timeout
+from typing import TYPE_CHECKING, Any, Self
 
 from gatekeeper.arguments import as_path
 from gatekeeper.errors import LogError, LogLockedError, LogSchemaError
@@ -40,8 +38,10 @@ from gatekeeper.log.sqlite_file import (
     why_not,
 )
 
-__all__ = ["SQLiteLog"]
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
+__all__ = ["SQLiteLog"]
 
 _PART = 16 << 20  # bytes of a snapshot in one row, which SQLite's limit on rows allows
 
@@ -113,6 +113,8 @@ class SQLiteLog:
 
     def _take_lock(self, given: Path) -> None:
         lock = self.path.with_name(f"{self.path.name}.lock")
+        from filelock import FileLock, Timeout  # here: it is slow to import
+
         make_file(lock)
         self._lock = FileLock(lock, thread_local=False)
         try:

@@ -23,7 +23,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.gate.notices import Shortfall
 from gatekeeper.io.records import RecordTable, load_with_run
 from gatekeeper.log.place import PostgresRun
-from gatekeeper.log.run_table import RunTable
+from gatekeeper.log.run_table import NO_VERDICT, RunTable
 from gatekeeper.policies import Calibrated, PolicyDescriptor, built_in, describe_policy
 from gatekeeper.report.origin import Origin, call_of, name_of, origin_of
 from gatekeeper.stats.strata import strata_of
@@ -126,7 +126,24 @@ def _counted(run: RunTable) -> RunData:
         budget_exhausted=int(run.of_reason(Reason.BUDGET_EXHAUSTED).sum()),
         missing_signal=int(run.missing.sum()),
     )
-    return RunData(run, Shortfall.of_table(run).notes(), summary)
+    return RunData(run, shortfall_of(run).notes(), summary)
+
+
+def shortfall_of(run: RunTable) -> Shortfall:
+    """The signals and verdicts that the gate of a run lacked, as its log has them."""
+    after = ~run.of_reason(Reason.WARMUP)
+    random = run.missing | run.of_reason(Reason.MISSING_SIGNAL)
+    concluded = run.selected & (run.verdict != NO_VERDICT)
+    return Shortfall(
+        outputs=len(run.ids),
+        missing=int(run.missing.sum()),
+        evaluated=int(after.sum()),
+        unscored=int((after & ~run.scored & random).sum()),
+        verdicts=int((concluded & run.labelled).sum()),
+        failed=int((concluded & ~run.labelled).sum()),
+        why=run.why,
+        warmups=run.warmups,
+    )
 
 
 def _replay(records: RecordTable, beta: float, diagnosis: Diagnosis) -> PolicyReplays | None:

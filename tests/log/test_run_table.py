@@ -44,7 +44,7 @@ from gatekeeper.log.opening import open_log
 from gatekeeper.log.run import read_run
 from gatekeeper.log.run_table import NO_VERDICT, RunTable, read_table
 from gatekeeper.policies import CST
-from gatekeeper.report.data import read_data
+from gatekeeper.report.data import read_data, shortfall_of
 from gatekeeper.testing import make_generation
 from gatekeeper.types import Candidate, Decision, FloatArray, PolicyHealth
 
@@ -115,7 +115,7 @@ def check_whole(path: Path | PostgresRun, table: RunTable, outputs: list[dict[st
     failures = [output["why"] for output in outputs if output["why"] is not None]
     chosen = [output for output in outputs if output["selected"] and output["verdict"]]
     after = [output for output in outputs if output["reason"] != "warmup"]
-    assert Shortfall.of_table(table) == Shortfall(
+    assert shortfall_of(table) == Shortfall(
         outputs=len(outputs),
         missing=sum(output["missing"] for output in outputs),
         evaluated=len(after),
