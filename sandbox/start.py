@@ -49,6 +49,7 @@ _MODULES = (
     "private",
     "shown",
     "guard",
+    "decisions",
     "standins",
     "forwarders",
     "classes",

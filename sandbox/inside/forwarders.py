@@ -14,6 +14,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.guard import is_failure
 from gatekeeper.sandbox.inside.kinds import (
+    REFUSED,
     Trust,
     ask,
     believed,
@@ -38,7 +39,6 @@ from gatekeeper.sandbox.inside.operations import (
     UNARY,
 )
 from gatekeeper.sandbox.inside.standins import (
-    REFUSED,
     Remote,
     Value,
     as_before,

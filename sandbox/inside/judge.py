@@ -148,6 +148,8 @@ def judge(
         came = count.codes.values()
         for function in (*peer.handed_over.left_out(came), *peer.wrappers.left_out()):
             raise _NotHereError(f"{function}: it asserts, and the candidate left it out")
+        if peer.decisions.unsure:
+            raise _NotHereError(peer.decisions.unsure)
         send(b"P", "")
         send(b"D", "")
     except MemoryError:

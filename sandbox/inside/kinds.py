@@ -16,6 +16,7 @@ from gatekeeper.sandbox.inside.peer import Peer
 __all__ = [
     "ENUM",
     "READABLE",
+    "REFUSED",
     "Inner",
     "Kind",
     "RemoteClass",
@@ -45,6 +46,7 @@ READABLE = frozenset(  # special attributes that are data, or functions
 
 
 _ALIASES = frozenset({"GenericAlias", "_GenericAlias"})
+REFUSED = "{}: the candidate's object must not answer a question about data of the tests"
 ENUM = "__gatekeeper_enum__"  # an attribute of classes: `Enum`, where they extend it
 
 
@@ -82,7 +84,7 @@ class Kind:
     """The data of a class of stand-ins about the class that it stands for (`facts.py`)."""
 
     __slots__ = (
-        *("ancestors", "data", "evasive", "hashable", "inner", "operated", "packages"),
+        *("ancestors", "data", "evasive", "hashable", "inner", "named", "operated", "packages"),
         *("plain", "protocol", "shown", "special", "tested", "value"),
     )
 
@@ -98,6 +100,7 @@ class Kind:
         self.protocol: tuple[str, ...] = ()  # names of what makes any object one of its own
         self.data = False  # whether some of these are no methods
         self.evasive = False  # whether it has `__getattr__`, and so maybe every attribute
+        self.named = False  # whether the tests know it by its name, and no function returned it
         self.tested = False  # whether the tests use it as a class: see `Trust`
         self.operated = False  # whether they apply operators to objects that they make of it
 
@@ -223,7 +226,7 @@ class RemoteClass(type):
         if kind_of(cls).tested:
             mark(found, Trust.INSTANCE)
             if isinstance(found, RemoteClass) and name[:1].isupper():  # a class in a class
-                kind_of(found).tested = True
+                kind_of(found).tested = kind_of(found).named = True
                 kind_of(found).operated = kind_of(cls).operated
         return found
 

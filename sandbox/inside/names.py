@@ -102,6 +102,8 @@ class _Code:
         except AttributeError:  # tests may do without it, and then test something of their own
             self.peer.evidence = evidence
             raise
+        if isinstance(found, RemoteClass):
+            kind_of(found).named = True
         if name in self._reading["classes"]:
             usual = isinstance(found, type)
             if isinstance(found, RemoteClass):

@@ -14,6 +14,7 @@ from typing import Any
 from gatekeeper.sandbox.inside import exceptions, facts, packages
 from gatekeeper.sandbox.inside.asserting import Asserting, name_of
 from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
+from gatekeeper.sandbox.inside.decisions import Decisions
 from gatekeeper.sandbox.inside.guard import (
     EXCUSED,
     RAISED,
@@ -35,6 +36,7 @@ from gatekeeper.sandbox.inside.operations import (
 )
 from gatekeeper.sandbox.inside.peer import Peer
 from gatekeeper.sandbox.inside.references import original, reference
+from gatekeeper.sandbox.inside.shown import ClassOf, class_description
 from gatekeeper.sandbox.inside.standins import Value
 from gatekeeper.sandbox.inside.surroundings import Observer
 from gatekeeper.sandbox.inside.tasks import Driver, Tasks, as_coroutine
@@ -117,9 +119,12 @@ class JudgePeer(Peer):
         self.asserting = Asserting(guard.programs)
         self.handed_over = HandedOver(self.asserting, guard.module)
         self.wrappers = Wrappers(self.asserting)
+        self.decisions = Decisions(guard.programs)
+        self.known = self.decisions.made
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered += operation != "get"
+        self.decisions.asked(operation, arguments)
         if operation == "throw":
             self._thrown(*arguments[1:])
         if operation not in _READS:
@@ -135,6 +140,7 @@ class JudgePeer(Peer):
                 self.wrappers.bound(arguments[0], found)
             elif operation == "get":
                 self.wrappers.got(arguments[0], found)
+        found = self.decisions.found(operation, arguments, found)
         self.handed_over.returned(found)
         # A constant may be the answer.
         self.answered += not (is_stand_in(found) and callable(found))
@@ -191,10 +197,12 @@ class JudgePeer(Peer):
         return any(is_failure(part) or RAISED in vars(part) for part in parts(error))
 
     def refer(self, item: Any) -> Parts:
-        if type(item) is _Kind:
+        if type(item) is ClassOf:
             if not self.owns(item.kind):
                 self.guard.shown.add(item.kind)
-            return reference(self.export(item.kind)), (_class_facts(item.kind, self.guard.module),)
+            return reference(self.export(item.kind)), (
+                class_description(item.kind, self.guard.module),
+            )
         if type(item) is types.MethodType:  # a new object whenever it is looked up
             item = self._methods.setdefault(item, item)
         if not is_stand_in(item) and (found := imported(item) or packages.handed(item)):
@@ -239,9 +247,9 @@ class JudgePeer(Peer):
             self.handed |= {p.__qualname__ for p in inside if isinstance(p, types.FunctionType)}
         kind: Any = type(item)
         if issubclass(kind, type):
-            return _class_facts(item, self.guard.module)
+            return class_description(item, self.guard.module)
         if kind.__module__ == self.guard.module:
-            return kind.__name__, _Kind(kind)
+            return kind.__name__, ClassOf(kind)
         return kind.__name__, (*facts.handle_facts(kind), claimed(item))
 
     def _annotation(self, kind: Any) -> Any:
@@ -347,6 +355,7 @@ class JudgePeer(Peer):
     def _error(
         self, classes: Any, arguments: Any, state: Any, number: Any, text: Any
     ) -> BaseException:
+        state = {n: v for n, v in state.items() if not self.decisions.hides(n, v)}
         error = super()._error(classes, arguments, state, number, text)
         vars(error)[RAISED] = True  # also of one that was returned, which the tests may raise
         return error
@@ -392,19 +401,3 @@ class JudgePeer(Peer):
                 object.__getattribute__(made, "__dict__")["gatekeeper"] = Inner(self, number)
                 return made
         raise ValueError(f"no description of an object: {description!r:.80}")
-
-
-class _Kind:
-    """A class of the tests, in the description of one of its objects: it is not handed over."""
-
-    __slots__ = ("kind",)
-
-    def __init__(self, kind: type) -> None:
-        self.kind = kind
-
-
-def _class_facts(kind: Any, module: str) -> tuple[Any, ...]:
-    """The description of a class of the tests, which they define in that module."""
-    bases = [_Kind(base) for base in kind.__bases__ if base.__module__ == module]
-    names = kind.__name__, kind.__qualname__, kind.__doc__ if type(kind.__doc__) is str else None
-    return "class", (names, bases, *facts.handle_facts(kind))

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from inspect import getattr_static
 from typing import Any
 
+from gatekeeper.sandbox.inside import facts
 from gatekeeper.sandbox.inside.operations import is_private
 from gatekeeper.sandbox.inside.within import parts
 
-__all__ = ["Shown"]
+__all__ = ["ClassOf", "Shown", "class_description"]
 
 _BOUND = (classmethod, staticmethod)
 _HOLDERS = ("__func__", "fget", "func", "__wrapped__")  # where a function may be that a class has
@@ -92,6 +93,22 @@ class Shown:
             elif type(item).__module__ in ("builtins", "functools"):
                 held = (getattr(item, name, None) for name in _HOLDERS)
                 todo += [one for one in held if one is not None]
+
+
+class ClassOf:
+    """A class of the tests, in the description of one of its objects: it is not handed over."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+
+def class_description(kind: Any, module: str) -> tuple[Any, ...]:
+    """The description of a class of the tests, which they define in that module."""
+    bases = [ClassOf(base) for base in kind.__bases__ if base.__module__ == module]
+    names = kind.__name__, kind.__qualname__, kind.__doc__ if type(kind.__doc__) is str else None
+    return "class", (names, bases, *facts.handle_facts(kind))
 
 
 def _is_hidden(name: str) -> bool:

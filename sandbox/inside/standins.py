@@ -14,9 +14,8 @@ Never: whether an object equals or exceeds data of the tests. Whether it contain
 the tests made the object themselves of a class under test. An operator (`Money(3) + 2`) gets data
 of the tests only if they made the object so, or apply operators to others that they made of its
 class; the result must be an object again, and is not converted to a number. Where one gets none,
-that is a failed assertion: a test may expect a TypeError. An object may imitate a value, so the
-methods by which text, numbers and collections compare themselves (`COMPARING`) are not called on
-one that a function returned, and get no data on one that an object of a class under test returned.
+that is a failed assertion: a test may expect a TypeError. An attribute may imitate one of a
+value, or of a mock: see `decisions.py`.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from typing import Any
 from gatekeeper.sandbox.inside import signatures
 from gatekeeper.sandbox.inside.kinds import (
     READABLE,
+    REFUSED,
     Inner,
     Trust,
     ask,
@@ -45,24 +45,14 @@ from gatekeeper.sandbox.inside.kinds import (
 )
 from gatekeeper.sandbox.inside.operations import ORDERINGS
 
-__all__ = ["REFUSED", "Remote", "Value", "as_before", "as_many", "counted", "counting"]
+__all__ = ["Remote", "Value", "as_before", "as_many", "counted", "counting"]
 
-COMPARING = frozenset(
-    """
-    startswith endswith isalnum isalpha isascii isdecimal isdigit isidentifier islower
-    isnumeric isprintable isspace istitle isupper isdisjoint issubset issuperset
-    is_integer is_nan is_finite is_infinite is_zero is_signed is_normal is_subnormal
-    is_qnan is_snan is_canonical equals all any allclose array_equal difference
-    symmetric_difference intersection union count index
-    """.split()  # noqa: SIM905
-)
 _SHOWING = frozenset({"items", "keys", "values", "copy"})
 _DIFFERENT = "it has {} items and yields {}"
 _NAMES = frozenset({"__name__", "__qualname__", "__module__"})
 _HIDDEN = frozenset({"__reduce__", "__reduce_ex__", "__getstate__"})
 _COMPARED = {"__eq__": "eq", "__ne__": "ne", **{f"__{o}__": o for o in ORDERINGS}}
 _GENERATORS = (types.GeneratorType, types.CoroutineType)
-REFUSED = "{}: the candidate's object must not answer a question about data of the tests"
 
 
 class Remote:
@@ -207,10 +197,6 @@ def _attribute(item: Any, name: str) -> Any:
         return functools.partial(ask, item, name)
     found = known.peer.ask("get", item, name)
     found = given(item, found)
-    if name in COMPARING and not known.made and isinstance(found, Remote):
-        if known.trust != Trust.INSTANCE:
-            raise AttributeError(REFUSED.format(name))
-        return functools.partial(_without_data, name, found)
     shows = name in _SHOWING and kind_of(type(item)).plain is not None
     if shows and isinstance(found, Remote) and counted(item):
         return functools.partial(_showing, item, found)
@@ -270,15 +256,6 @@ def _showing(item: Any, method: Any, /, *arguments: Any, **keywords: Any) -> Any
     """Call a method that shows all items of a container."""
     found = method(*arguments, **keywords)
     return found if arguments or keywords else as_many(found, inner(item).peer.length(item))
-
-
-def _without_data(name: str, method: Any, /, *arguments: Any, **keywords: Any) -> Any:
-    """Call a method that gets no data of the tests: only functions, or the candidate's objects."""
-    peer = inner(method).peer
-    for argument in (*arguments, *keywords.values()):
-        if not (theirs(peer, argument) or callable(argument)):
-            raise TypeError(REFUSED.format(name))
-    return method(*arguments, **keywords)
 
 
 def _evades(item: Any) -> bool:

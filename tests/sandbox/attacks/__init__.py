@@ -11,6 +11,7 @@ from attacks.channel import CHANNEL
 from attacks.copies import COPIES
 from attacks.coroutines import COROUTINES
 from attacks.data_sets import DATA_SETS
+from attacks.decisions import DECISIONS
 from attacks.descriptors import DESCRIPTORS
 from attacks.endings import ENDINGS
 from attacks.environment import ENVIRONMENT
@@ -74,7 +75,7 @@ PROGRAMS: tuple[Program, ...] = (
         *KINDS,
         *COPIES,
     ),
-    *(*DESCRIPTORS, *ENDINGS, *UNLABELLED, *RUNS, *SHARED_LISTS, *DATA_SETS),
+    *(*DECISIONS, *DESCRIPTORS, *ENDINGS, *UNLABELLED, *RUNS, *SHARED_LISTS, *DATA_SETS),
     *(*LIBRARY_OBJECTS, *OWN_CLASSES, *KNOWN_BY_OBJECTS, *HIDDEN_NUMBERS, *LEFT_WORK),
     *(
         *EVENT_LOOPS,

@@ -1,0 +1,193 @@
+"""Attributes by which an object of the candidate's would decide a test about itself.
+
+- *Methods that compare* (`COMPARING`): text, numbers and collections have such methods, so an
+  object in their place may say yes to everything. They are called on no object that a function
+  returned, and get no data of the tests on one that an object of a class under test returned. A
+  class has them where the tests know it by its name, and no function returned it.
+- *The record of a mock* (`RECORDS`): `called`, `assert_called_with`. Tests that put a mock into an
+  object of the candidate's may read it there again, but the candidate may have replaced it. What it
+  gave in that place has no record. Elsewhere an object may count its own calls, if a call of the
+  tests returned it; of any other it is not known whether a right candidate has the mock there, so
+  there is no verdict.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from gatekeeper.sandbox.inside.kinds import (
+    REFUSED,
+    RemoteClass,
+    Trust,
+    given,
+    inner,
+    is_stand_in,
+    kind_of,
+    theirs,
+)
+from gatekeeper.sandbox.inside.offered import is_mock
+from gatekeeper.sandbox.inside.pandas_values import is_frame
+from gatekeeper.sandbox.inside.references import original
+from gatekeeper.sandbox.inside.wire import MalformedError
+from gatekeeper.sandbox.inside.within import parts
+
+__all__ = ["Decisions"]
+
+COMPARING = frozenset(
+    """
+    startswith endswith isalnum isalpha isascii isdecimal isdigit isidentifier islower
+    isnumeric isprintable isspace istitle isupper isdisjoint issubset issuperset
+    is_integer is_nan is_finite is_infinite is_zero is_signed is_normal is_subnormal
+    is_qnan is_snan is_canonical equals all any allclose array_equal difference
+    symmetric_difference intersection union count index
+    """.split()  # noqa: SIM905
+)
+RECORDS = frozenset(
+    """
+    called call_count call_args call_args_list mock_calls method_calls await_count await_args
+    await_args_list assert_called assert_called_once assert_called_with assert_called_once_with
+    assert_any_call assert_has_calls assert_not_called assert_awaited assert_awaited_once
+    assert_awaited_with assert_awaited_once_with assert_any_await assert_has_awaits
+    assert_not_awaited
+    """.split()  # noqa: SIM905
+)
+_USES_MOCKS = re.compile(r"\bunittest\b.*\bmock\b|\bmocker\b|\bimport mock\b", re.DOTALL)
+_READS = frozenset({"get", "getitem", "next", "iter", "reversed"})
+_NO_RECORD = "{}: the candidate's object is in the place of a mock, whose calls it does not know"
+
+
+class Decisions:
+    """Which attributes of the candidate's objects the tests may read.
+
+    Parameters
+    ----------
+    programs
+        The tests.
+
+    Attributes
+    ----------
+    unsure
+        Why it is not known whether the tests have read the record of a mock; empty if it is.
+    """
+
+    def __init__(self, programs: Sequence[str]) -> None:
+        self._mocks = any(map(_USES_MOCKS.search, programs))
+        self._counting: set[int] = set()  # numbers of objects that may count their own calls
+        self._places: dict[str, set[int]] = {}  # attributes that are mocks, of which objects
+        self._instead: set[int] = set()  # what the candidate gave for these
+        self.unsure = ""
+
+    def asked(self, operation: str, arguments: Sequence[Any]) -> None:
+        """The tests ask the candidate for an operation; they may put a mock somewhere."""
+        if self._mocks and operation in ("set", "delete"):
+            target, name, *value = arguments
+            owners = self._places.setdefault(name, set())
+            if any(map(_is_mock, parts(value))):
+                owners.add(_number(target))
+            else:
+                owners.discard(_number(target))
+
+    def found(self, operation: str, arguments: Sequence[Any], found: Any) -> Any:
+        """What the tests see of the answer.
+
+        Raises
+        ------
+        AttributeError, AssertionError
+            The object would decide the test.
+        """
+        if operation == "get":
+            owner, name = arguments
+            if self._mocks:
+                self._record(owner, name, found)
+            return self._compared(owner, name, found) if name in COMPARING else found
+        for part in found if type(found) in (list, tuple) else (found,):
+            if isinstance(part, RemoteClass):
+                kind_of(part).named = False
+            if self._mocks and is_stand_in(part):
+                self._notice(part, counts=operation not in _READS)
+        return found
+
+    def made(self, value: Any) -> None:
+        """A value has come whose attributes have names that the candidate chose.
+
+        Raises MalformedError if one of them compares: data does not.
+        """
+        if isinstance(fields := getattr(type(value), "_fields", None), tuple):
+            known: Any = dict(zip(fields, value, strict=True))
+        elif is_frame(type(value)):
+            known = value if value.ndim == 1 else dict.fromkeys(value.columns)
+        else:
+            return
+        if any(name in known and callable(known[name]) for name in COMPARING):
+            raise MalformedError("data with methods")
+        for name in RECORDS if self._mocks else ():
+            if name in known:
+                self.unsure = self.unsure or _NO_RECORD.format(name)
+
+    def hides(self, name: object, value: object) -> bool:
+        """Whether an exception must not have that attribute here, beside its original."""
+        return (name in COMPARING and is_stand_in(value)) or (self._mocks and name in RECORDS)
+
+    def _compared(self, owner: Any, name: str, found: Any) -> Any:
+        """A method that compares, if the tests may use it."""
+        if not is_stand_in(found):
+            return found
+        if issubclass(type(owner), type):
+            if isinstance(owner, RemoteClass) and kind_of(owner).named:
+                return found
+            raise AttributeError(REFUSED.format(name))
+        known = inner(owner)
+        if known.made or known.trust == Trust.MODULE:
+            return found
+        if known.trust != Trust.INSTANCE:
+            raise AttributeError(REFUSED.format(name))
+        return functools.partial(_without_data, name, given(owner, found))
+
+    def _record(self, owner: Any, name: str, found: Any) -> None:
+        """Notice where an object stands for a mock, and whether its record is read."""
+        number = _number(owner)
+        instead = number in self._instead
+        if name in RECORDS and number not in self._counting:
+            if instead or name.startswith("assert"):
+                raise AssertionError(_NO_RECORD.format(name))
+            self.unsure = self.unsure or _NO_RECORD.format(name)
+        instead = instead or bool(self._places.get(name))
+        of_module = is_stand_in(owner) and inner(owner).trust == Trust.MODULE
+        for part in parts(found):
+            item = original(part) if issubclass(type(part), BaseException) else part
+            if is_stand_in(item):
+                self._notice(item, counts=of_module and not instead, instead=instead)
+
+    def _notice(self, item: Any, *, counts: bool, instead: bool = False) -> None:
+        number = _number(item)
+        if instead:
+            self._instead.add(number)
+        if counts and number not in self._instead:
+            self._counting.add(number)
+        else:
+            self._counting.discard(number)
+
+
+def _number(item: Any) -> int:
+    """The number of a stand-in; 0 for a class of exceptions, which is none."""
+    return inner(item).number if is_stand_in(item) else 0
+
+
+def _is_mock(item: Any) -> bool:
+    """Whether an item of the tests is a mock, or a function that one imitates."""
+    if is_stand_in(item):
+        return False
+    imitated = getattr(item, "__dict__", {}).get("mock")
+    return any(is_mock(kind) for one in (item, imitated) for kind in type(one).__mro__)
+
+
+def _without_data(name: str, method: Any, /, *arguments: Any, **keywords: Any) -> Any:
+    """Call a method that gets no data of the tests: only functions, or the candidate's objects."""
+    peer = inner(method).peer
+    for argument in (*arguments, *keywords.values()):
+        if not (theirs(peer, argument) or callable(argument)):
+            raise TypeError(REFUSED.format(name))
+    return method(*arguments, **keywords)
