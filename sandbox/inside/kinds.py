@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -269,7 +270,13 @@ class RemoteClass(type):
         return ask(cls, "dir")
 
     def __iter__(cls) -> Iterator[Any]:
-        return iter(ask(cls, "iter"))
+        found = iter(ask(cls, "iter"))
+        if kind_of(cls).named:
+            return found
+        items = list(itertools.islice(found, len(cls) + 1))
+        if len(items) != len(cls):  # a class in the place of a list, which may contain anything
+            raise TypeError(f"a class of {len(cls)} items, and others")
+        return iter(items)
 
     def __len__(cls) -> int:
         return int(ask(cls, "len"))

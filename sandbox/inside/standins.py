@@ -96,7 +96,7 @@ class Remote:
             return defined and believed(self, "eq", other)
         if kind_of(kind).plain:
             return bool(known.peer.ask("plain", self) == other)
-        return NotImplemented
+        return _as_parts(self, other)
 
     def __ne__(self, other: object) -> Any:
         peer = inner(self).peer
@@ -129,6 +129,31 @@ class Remote:
 
     def __deepcopy__(self, _memory: Any) -> Any:
         return _copied(self, "deepcopy")
+
+
+# Objects of Python's classes that stay where they are, but are compared by their parts, which are
+# data: how to get these, and whether they equal data that the parts equal.
+_PARTS: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "types.SimpleNamespace": (vars, False),
+    "re.Pattern": (lambda item: (item.pattern, item.flags), False),
+    "array.array": (lambda item: (item.typecode, item.tolist()), False),
+    "builtins.memoryview": (lambda item: item.tobytes(), True),
+    "builtins.mappingproxy": (lambda item: item.copy(), True),
+    "collections.ChainMap": (dict, True),
+    **dict.fromkeys(("collections.UserDict", "collections.UserList"), (lambda i: i.data, True)),
+}
+
+
+def _as_parts(item: Remote, other: object) -> Any:
+    """Whether an object of a class of Python's own equals data, or another one of that class."""
+    kind = kind_of(type(item))
+    name = f"{kind.shown.__module__}.{kind.shown.__qualname__}"
+    if kind.inner is not None or name not in _PARTS:
+        return NotImplemented
+    parts, as_data = _PARTS[name]
+    if type(other) is kind.shown:
+        return bool(parts(item) == parts(other))
+    return bool(parts(item) == other) if as_data else NotImplemented
 
 
 def _copied(item: Remote, operation: str) -> Any:

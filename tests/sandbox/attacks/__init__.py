@@ -42,6 +42,7 @@ from attacks.printed_texts import PRINTED_TEXTS
 from attacks.program import Program
 from attacks.protocol import PROTOCOL
 from attacks.pytest_runs import PYTEST_RUNS
+from attacks.python_values import PYTHON_VALUES
 from attacks.refused_operators import REFUSED_OPERATORS
 from attacks.resources import RESOURCES
 from attacks.returned import RETURNED
@@ -91,5 +92,6 @@ PROGRAMS: tuple[Program, ...] = (
         *ENVIRONMENT,
         *MADE_TESTS,
         *PATCHED,
+        *PYTHON_VALUES,
     ),
 )
