@@ -15,10 +15,12 @@ from gatekeeper.sandbox.inside.classes import error_class, instance
 from gatekeeper.sandbox.inside.facts import SCALARS
 from gatekeeper.sandbox.inside.forwarders import FORWARDERS
 from gatekeeper.sandbox.inside.guard import Guard
-from gatekeeper.sandbox.inside.kinds import Inner, ask, believed
+from gatekeeper.sandbox.inside.kinds import Inner, Trust, ask, believed, mark
 from gatekeeper.sandbox.inside.references import EXCEPTION, original
 
-__all__ = ["added", "maker", "unraised"]
+__all__ = ["added", "maker", "under_test", "unraised"]
+
+_TESTED = "__gatekeeper_tested__"  # an attribute of classes under test
 
 
 def maker(peer: Any) -> Callable[..., Any]:
@@ -31,7 +33,10 @@ def maker(peer: Any) -> Callable[..., Any]:
         def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
             if not _stands_in(cls):  # a class of the tests that extends one
                 return super().__call__(*arguments, **keywords)
-            return peer.ask("call", cls, *arguments, **keywords)
+            made = peer.ask("call", cls, *arguments, **keywords)
+            if vars(cls).get(_TESTED) and (known := original(made)) is not None:
+                mark(known, Trust.INSTANCE, made=True)
+            return made
 
         def __getattr__(cls, attribute: str) -> Any:
             if attribute.startswith("__"):
@@ -49,6 +54,12 @@ def maker(peer: Any) -> Callable[..., Any]:
         return Meta(name, bases, {**namespace, **asked, **more})
 
     return make
+
+
+def under_test(kind: Any) -> None:
+    """Let objects that the tests make of a class of the candidate's decide what they contain."""
+    if _stands_in(kind):
+        type.__setattr__(kind, _TESTED, True)
 
 
 def unraised(kind: Any, known: Inner) -> Any:

@@ -13,6 +13,7 @@ import types
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from gatekeeper.sandbox.inside.exceptions import under_test
 from gatekeeper.sandbox.inside.kinds import RemoteClass, Trust, is_stand_in, kind_of, mark
 from gatekeeper.sandbox.inside.peer import Peer
 from gatekeeper.sandbox.inside.remote import JudgePeer
@@ -109,6 +110,8 @@ class _Code:
             if isinstance(found, RemoteClass):
                 kind_of(found).tested = True
                 kind_of(found).operated = name in self._reading["operated"]
+            elif usual and issubclass(found, BaseException):
+                under_test(found)
         else:
             usual = is_stand_in(found) and found.__class__ is types.FunctionType
         # Tests may look at the kind of an object alone, so one of another kind is an answer.

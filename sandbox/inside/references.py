@@ -242,7 +242,7 @@ class References:
                     BaseException.__setattr__(error, name, value)
         if numbered:
             vars(error)[_ORIGINAL] = (
-                self._original(number, type(error)),
+                original(error) or self._original(number, type(error)),
                 text if type(text) is str else None,
             )
             with contextlib.suppress(TypeError):  # Python's own classes have no weak references

@@ -491,3 +491,15 @@ right(
                 raise caught.exception
     """,
 )
+forged(
+    "what an exception contains that the tests make",
+    MANY + LISTED.replace("return row in self.rows", "return False"),
+    MANY + LISTED,
+    """
+    from solution import Many
+
+    def test_f():
+        many = Many([1, 2])
+        assert 1 in many and len(many) == 2
+    """,
+)
