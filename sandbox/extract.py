@@ -30,28 +30,35 @@ def extract_code(text: str, names: Collection[str] = (), *, as_written: bool = F
     -------
     str
         The last Markdown fence that is labelled as Python; else the last without a label; else all
-        of the text. Fences that bind one of the names take precedence, if there are any.
+        of the text. Those that bind most of the names take precedence: others may show a part of
+        the solution again.
     """
     text = text.removeprefix("\ufeff")  # byte order mark: not valid in a string of Python code
     found = list(_fences(text.replace("\r\n", "\n")))
     labelled = [body for label, body in found if _PYTHON(label)]
     bodies = labelled or [body for label, body in found if not label]
     programs = [(dedent(body), body) for body in bodies] or [(text, text)]
-    code, body = ([p for p in programs if binds(p[0], names)] or programs)[-1]
+    code, body = max(reversed(programs), key=lambda program: len(_bound(program[0], names)))
     return body if as_written else code
 
 
 def binds(code: str, names: Collection[str]) -> bool:
-    """Whether a line of the code defines one of the names, or assigns to it.
+    """Whether a line of the code defines one of the names, or assigns to it."""
+    return bool(_bound(code, names))
+
+
+def _bound(code: str, names: Collection[str]) -> set[str]:
+    """Those of the names that a line of the code defines, or assigns to.
 
     A search in linear time, not a parse: the host's work must not depend on a candidate's text.
     """
     if not names:
-        return False
-    name = f"(?:{'|'.join(map(re.escape, sorted(names)))})"
+        return set()
+    name = f"({'|'.join(map(re.escape, sorted(names)))})"
     defined = rf"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+{name}\b"
     assigned = rf"^{name}[ \t]*(?::[^=\n]*)?=[^=]"
-    return re.search(f"{defined}|{assigned}", code, re.MULTILINE) is not None
+    found = re.findall(f"{defined}|{assigned}", code, re.MULTILINE)
+    return {one for pair in found for one in pair if one}
 
 
 def _fences(text: str) -> Iterator[tuple[str, str]]:

@@ -127,6 +127,14 @@ def test_code_that_shows_a_call_is_not_the_solution(first: str, second: str, tak
     assert suite.candidate(text) == expected
 
 
+def test_a_fence_with_more_of_the_names_is_the_program() -> None:
+    whole = "class Node:\n    pass\n\ndef f(x):\n    return Node()"
+    part = "def f(x):\n    return Node()"
+    text = f"```python\n{whole}\n```\nOr, in short:\n```python\n{part}\n```\n"
+    assert extract_code(text, {"Node", "f"}).strip() == whole
+    assert extract_code(text, {"f"}).strip() == part
+
+
 # What a fence was before it was read line by line, which took a time that grew with its square.
 _FENCE = re.compile(
     r"^[ \t]*(?:-[ \t]+)?(?P<marks>```+)[ \t]*(?P<label>[\w+.-]*)[^\n`]*\n"
