@@ -264,7 +264,8 @@ class RemoteClass(type):
         return _extends(other, cls) or _has_all(other, kind_of(cls).protocol)
 
     def __instancecheck__(cls, item: object) -> bool:
-        return _extends(type(item), cls) or _has_all(item, kind_of(cls).protocol)
+        shown = type(item) if is_stand_in(item) else item.__class__  # that a mock has by its `spec`
+        return _extends(shown, cls) or _has_all(item, kind_of(cls).protocol)
 
     def __dir__(cls) -> Any:
         return ask(cls, "dir")

@@ -205,3 +205,17 @@ right(
         assert solution.double(4) == 8 and solution.double.call_count == 2
     """,
 )
+right(
+    "a mock is an object of the class that it imitates",
+    "class Client:\n    def get(self): return 1\ndef f(client): return client.get()\n",
+    """
+    from unittest.mock import Mock, create_autospec
+    import solution
+
+    def test_f():
+        for client in (Mock(spec=solution.Client), create_autospec(solution.Client, instance=True)):
+            client.get.return_value = 2
+            assert isinstance(client, solution.Client) and solution.f(client) == 2
+        assert not isinstance(Mock(), solution.Client)
+    """,
+)
