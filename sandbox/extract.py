@@ -11,10 +11,13 @@ __all__ = ["binds", "extract_code"]
 
 # A fence may be the first thing of an item of a list.
 _OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*([\w+.-]*)")
+_READING = re.compile(r"\binput\b|\bstdin\b|\bopen\(0|\bread\(0")
 _PYTHON = re.compile(r"i?python[\d.]*|py3?").fullmatch
 
 
-def extract_code(text: str, names: Collection[str] = (), *, as_written: bool = False) -> str:
+def extract_code(
+    text: str, names: Collection[str] = (), *, as_written: bool = False, reads: bool = False
+) -> str:
     """The code of an answer.
 
     Parameters
@@ -25,20 +28,27 @@ def extract_code(text: str, names: Collection[str] = (), *, as_written: bool = F
         Names that the tests use. A fence that binds none of them may show how to call the solution.
     as_written
         Whether a fence keeps the indentation that its lines share, as the rest of a function does.
+    reads
+        Whether the program reads standard input. A fence that does not may show what it prints.
 
     Returns
     -------
     str
         The last Markdown fence that is labelled as Python; else the last without a label; else all
-        of the text. Those that bind most of the names take precedence: others may show a part of
-        the solution again.
+        of the text. Those that bind most of the names take precedence, and those that read, if
+        the program does: others may show a part of the solution again.
     """
     text = text.removeprefix("\ufeff")  # byte order mark: not valid in a string of Python code
     found = list(_fences(text.replace("\r\n", "\n")))
     labelled = [body for label, body in found if _PYTHON(label)]
     bodies = labelled or [body for label, body in found if not label]
     programs = [(dedent(body), body) for body in bodies] or [(text, text)]
-    code, body = max(reversed(programs), key=lambda program: len(_bound(program[0], names)))
+
+    def fits(program: tuple[str, str]) -> tuple[int, bool]:
+        code = program[0]
+        return len(_bound(code, names)), reads and _READING.search(code) is not None
+
+    code, body = max(reversed(programs), key=fits)
     return body if as_written else code
 
 

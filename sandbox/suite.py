@@ -94,7 +94,7 @@ class Suite:
         "" if the answer has no code.
         """
         names = self.reading.theirs.union(*(test.names for test in self.literal))
-        text = extract_code(answer, names)
+        text = extract_code(answer, names, reads=bool(self.cases))
         if not text.strip():
             return ""
         if not self.prompt or self.entry is None:

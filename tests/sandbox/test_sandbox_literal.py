@@ -135,6 +135,14 @@ def test_a_fence_with_more_of_the_names_is_the_program() -> None:
     assert extract_code(text, {"f"}).strip() == part
 
 
+def test_a_fence_that_reads_is_the_program_that_reads() -> None:
+    program = "n = int(input())\nprint(n * n)\n"
+    text = USAGE.format(program.strip(), "print(3 * 3)")
+    task = {"input_output": {"inputs": ["3\n"], "outputs": ["9\n"]}}
+    assert read_suite("a", task).candidate(text) == program
+    assert extract_code(text) == "print(3 * 3)\n"
+
+
 # What a fence was before it was read line by line, which took a time that grew with its square.
 _FENCE = re.compile(
     r"^[ \t]*(?:-[ \t]+)?(?P<marks>```+)[ \t]*(?P<label>[\w+.-]*)[^\n`]*\n"
