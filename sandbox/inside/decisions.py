@@ -6,9 +6,9 @@
   class has them where the tests know it by its name, and no function returned it.
 - *The record of a mock* (`RECORDS`): `called`, `assert_called_with`. Tests that put a mock into an
   object of the candidate's may read it there again, but the candidate may have replaced it. What it
-  gave in that place has no record. Elsewhere an object may count its own calls, if a call of the
-  tests returned it; of any other it is not known whether a right candidate has the mock there, so
-  there is no verdict.
+  gave in that place has no record. Elsewhere an object may count its own calls, if the tests made
+  it, of a class or of a function (`counted(send)`); of any other it is not known whether a right
+  candidate has the mock there, so there is no verdict. Only an object of a class may assert them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ RECORDS = frozenset(
     """.split()  # noqa: SIM905
 )
 _USES_MOCKS = re.compile(r"\bunittest\b.*\bmock\b|\bmocker\b|\bimport mock\b", re.DOTALL)
-_READS = frozenset({"get", "getitem", "next", "iter", "reversed"})
 _NO_RECORD = "{}: the candidate's object is in the place of a mock, whose calls it does not know"
 
 
@@ -103,11 +102,14 @@ class Decisions:
             if self._mocks:
                 self._record(owner, name, found)
             return self._compared(owner, name, found) if name in COMPARING else found
-        for part in found if type(found) in (list, tuple) else (found,):
+        makes = operation == "call" and (
+            isinstance(arguments[0], type) or any(map(callable, arguments[1:]))
+        )
+        for part in parts(found):
             if isinstance(part, RemoteClass):
                 kind_of(part).named = False
             if self._mocks and is_stand_in(part):
-                self._notice(part, counts=operation not in _READS)
+                self._notice(part, counts=makes)
         return found
 
     def made(self, value: Any) -> None:
@@ -150,10 +152,12 @@ class Decisions:
         """Notice where an object stands for a mock, and whether its record is read."""
         number = _number(owner)
         instead = number in self._instead
-        if name in RECORDS and number not in self._counting:
-            if instead or name.startswith("assert"):
+        counts = number in self._counting
+        if name in RECORDS:
+            if instead or (name.startswith("assert") and not (counts and inner(owner).made)):
                 raise AssertionError(_NO_RECORD.format(name))
-            self.unsure = self.unsure or _NO_RECORD.format(name)
+            if not counts:
+                self.unsure = self.unsure or _NO_RECORD.format(name)
         instead = instead or bool(self._places.get(name))
         of_module = is_stand_in(owner) and inner(owner).trust == Trust.MODULE
         for part in parts(found):

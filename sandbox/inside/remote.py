@@ -140,7 +140,7 @@ class JudgePeer(Peer):
                 self.wrappers.bound(arguments[0], found)
             elif operation == "get":
                 self.wrappers.got(arguments[0], found)
-        found = self.decisions.found(operation, arguments, found)
+        found = self.decisions.found(operation, [*arguments, *keywords.values()], found)
         self.handed_over.returned(found)
         # A constant may be the answer.
         self.answered += not (is_stand_in(found) and callable(found))

@@ -153,6 +153,24 @@ left_out(
     KEPT,
     SERVICE.format("service.store.add.called"),
 )
+HANDLERS = "class Bus:\n    def __init__(self): self.all = {}\n    def on(self, name, run): self.all[name] = [run]\n    def first(self, name): return self.all[name][0]\n    def fire(self, name): self.first(name)(name)\n"
+FIRED = """
+from unittest.mock import Mock
+from solution import Bus
+
+def test_fire():
+    bus = Bus()
+    bus.on("a", Mock())
+    bus.fire("a")
+    assert {}
+"""
+OTHER = INSTEAD + HANDLERS.replace("[run]", "[Own()]").replace("self.first(name)(name)", "pass")
+for place in ('bus.first("a")', 'bus.all["a"][0]', 'next(iter(bus.all["a"]))'):
+    asked = f'{place}.assert_called_once_with("a") is None'
+    forged(f"what is at {place}, by a method", OTHER, HANDLERS, FIRED.format(asked))
+    left_out(
+        f"what is at {place}, by an attribute", OTHER, HANDLERS, FIRED.format(f"{place}.called")
+    )
 right(
     "objects that count their own calls, beside mocks",
     """
