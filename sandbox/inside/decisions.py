@@ -55,6 +55,7 @@ RECORDS = frozenset(
     """.split()  # noqa: SIM905
 )
 _USES_MOCKS = re.compile(r"\bunittest\b.*\bmock\b|\bmocker\b|\bimport mock\b", re.DOTALL)
+_NUMBERS = "biufcmM"  # kinds of labels that are no names
 _NO_RECORD = "{}: the candidate's object is in the place of a mock, whose calls it does not know"
 
 
@@ -119,7 +120,7 @@ class Decisions:
         """
         if isinstance(fields := getattr(type(value), "_fields", None), tuple):
             known: Any = dict(zip(fields, value, strict=True))
-        elif is_frame(type(value)):
+        elif is_frame(type(value)) and value.axes[-1].dtype.kind not in _NUMBERS:
             known = value if value.ndim == 1 else dict.fromkeys(value.columns)
         else:
             return

@@ -271,7 +271,7 @@ class RemoteClass(type):
         return ask(cls, "dir")
 
     def __iter__(cls) -> Iterator[Any]:
-        found = iter(ask(cls, "iter"))
+        found: Iterator[Any] = iter(ask(cls, "iter"))
         if kind_of(cls).named:
             return found
         items = list(itertools.islice(found, len(cls) + 1))
