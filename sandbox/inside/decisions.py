@@ -106,7 +106,8 @@ class Decisions:
         makes = operation == "call" and (
             isinstance(arguments[0], type) or any(map(callable, arguments[1:]))
         )
-        for part in parts(found):
+        # Of many calls at once only the last value may be no scalar (`facts.py`).
+        for part in parts(found[-1:] if operation == "calls" else found):
             if isinstance(part, RemoteClass):
                 kind_of(part).named = False
             if self._mocks and is_stand_in(part):
