@@ -32,8 +32,7 @@ def decode(
     asked: Callable[[int, int], Any] | None = None,
     loans: Loans | None = None,
     places: Places | None = None,
-    heard: Callable[[str], None] | None = None,
-    known: Callable[[Any], None] | None = None,
+    heard: Callable[[Any], None] | None = None,
     limited: bool = True,
 ) -> Any:
     """The value that `encode` has written.
@@ -51,9 +50,7 @@ def decode(
     places
         Is given each list, dict, set and array, by the place of its tag.
     heard
-        Is called with each text.
-    known
-        Is called with each value of the standard library, or of a package.
+        Is called with each text, and each value of the standard library or of a package.
     limited
         Whether it may have only so many items, and entries of sets and dicts.
 
@@ -68,9 +65,7 @@ def decode(
         `encode` does not write such bytes, or they exceed a limit.
     """
     try:
-        reader = _Reader(data, other, asked, loans, places, limited)
-        reader.heard, reader.known = heard, known
-        return reader.value()
+        return _Reader(data, other, asked, loans, places, heard, limited).value()
     except MalformedError:
         raise
     except (
@@ -94,11 +89,11 @@ class _Reader:
         asked: Callable[[int, int], Any] | None,
         loans: Loans | None,
         places: Places | None,
+        heard: Callable[[Any], None] | None,
         limited: bool,
     ) -> None:
         self._data, self._at, self.other, self._asked = data, 0, other, asked
-        self.heard: Callable[[str], None] | None = None
-        self.known: Callable[[Any], None] | None = None
+        self._heard = heard
         self._places = Places() if places is None else places
         self._loans = loans
         self._lent: dict[int, Any] = {}  # the loans that are being read, by place
@@ -159,8 +154,8 @@ class _Reader:
 
     def read_text(self, depth: int) -> str:
         text = self.sized().decode("utf-8", "surrogatepass")
-        if self.heard is not None:
-            self.heard(text)
+        if self._heard is not None:
+            self._heard(text)
         return text
 
     def read_list(self, depth: int) -> list[Any]:
@@ -202,8 +197,8 @@ class _Reader:
         if type(parts) is not tuple:
             raise MalformedError("parts that are no tuple")
         made = build(*parts)
-        if self.known is not None:
-            self.known(made)
+        if self._heard is not None:
+            self._heard(made)
         if is_placed(made):
             self._places[at] = made
         return made

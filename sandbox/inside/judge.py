@@ -20,6 +20,7 @@ import re
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from gatekeeper.sandbox.inside import assertions, batching, chosen, collect, counting, frameworks
 from gatekeeper.sandbox.inside.conversations import GoneError
@@ -82,8 +83,15 @@ def judge(
     texts.module, texts.words.modules = facts["module_name"], facts["modules"]
     observer = Observer(text, facts["modules"])
     peer = JudgePeer(connection, guard=guard, observer=observer)
-    peer.heard = texts.heard.add
     count = counting.Count(peer.asserting.frames)
+
+    def heard(item: Any) -> None:
+        if type(item) is str:
+            texts.heard.add(item)
+        else:
+            peer.decisions.made(item)
+
+    peer.heard = heard
 
     def settle(wait: Callable[[], None]) -> None:
         """Raise what went wrong beside the code of the tests, where it raised nothing there."""

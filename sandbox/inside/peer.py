@@ -62,14 +62,12 @@ class Peer(Conversations):
     expected
         Text that names the ends of iterations which any operation may raise; None: all.
     heard
-        Is called with each text that the other side sends; None: nothing is.
-    known
-        Likewise with each value of the standard library, or of a package.
+        Is called with each text that the other side sends, and each value of the standard library
+        or of a package; None: nothing is.
     """
 
     expected: str | None = None
-    heard: Callable[[str], None] | None = None
-    known: Callable[[Any], None] | None = None
+    heard: Callable[[Any], None] | None = None
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__(connection)
@@ -239,7 +237,6 @@ class Peer(Conversations):
                 loans=self._loans,
                 places=places,
                 heard=self.heard,
-                known=self.known,
                 limited=False,
             )
             if type(message) is not tuple or not message:

@@ -120,7 +120,6 @@ class JudgePeer(Peer):
         self.handed_over = HandedOver(self.asserting, guard.module)
         self.wrappers = Wrappers(self.asserting)
         self.decisions = Decisions(guard.programs)
-        self.known = self.decisions.made
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered += operation != "get"
