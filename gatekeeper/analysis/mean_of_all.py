@@ -11,6 +11,11 @@ estimated. Where all p are equal and m is constant this is the mean of the sampl
 Predictions of drawn outputs leave their own value out, so that a prediction fitted to chance does
 not make the interval too narrow.
 
+Outputs that vary more may have been drawn more, so that each stands for fewer others; and draws
+that are spread over the stream differ from the rest only within their part of it. So the variance
+is that of the residuals as they enter the estimate, by the differences between successive ones;
+as far as there are many, because these are less certain than the variance of all values.
+
 For values of 0 and 1 the interval is the mid-p interval of a proportion, for an effective number of
 labels. For others each end is a quantile of the Beta distribution with mean and variance of the
 estimate, as if a part of a value more had been drawn, at that end of the range: a sample may have
@@ -21,7 +26,8 @@ References
 Särndal, Swensson and Wretman (1992), "Model Assisted Survey Sampling", the difference estimator.
 Angelopoulos et al. (2023), "Prediction-powered inference". Korn and Graubard (1998), the interval
 of an effective number. Learned-Miller and Thomas (2019), "A new confidence interval for the mean of
-a bounded random variable": the value at the end of the range.
+a bounded random variable": the value at the end of the range. Wolter (2007), "Introduction to
+Variance Estimation", the successive differences of systematic samples.
 """
 
 from __future__ import annotations
@@ -40,6 +46,7 @@ __all__ = ["Drawn", "Mean", "interval_of", "mean_of_all", "possible_mean", "unch
 
 MISSED = 0.3  # of a value at the end of the range, which a sample may have missed
 CAUTION = 4.0  # labels of prior weight for a prediction that explains nothing
+ALIKE = 50.0  # labels of prior weight for outputs that vary alike, in an order without effect
 
 
 class Drawn(NamedTuple):
@@ -113,15 +120,23 @@ def mean_of_all(drawn: Drawn, columns: Columns | None) -> Mean | None:
     each = w * w * scale * q * (scale * q + 1.0) / whole**2
     plain = _residuals(y, known, by_chance, None)
     assisted = plain if columns is None else _residuals(y, known, by_chance, columns)
-    base, left = (float(each @ (r.known - share @ r.known) ** 2) for r in (plain, assisted))
+    off, off_assisted = (r.known - share @ r.known for r in (plain, assisted))
+    base, left = float(each @ off**2), float(each @ off_assisted**2)
     ratio = left / base if base > 0.0 else 1.0
     if ratio > 1.0:  # predictions do harm
-        assisted, ratio = plain, 1.0
+        assisted, off_assisted, ratio = plain, off, 1.0
     mean_unknown = assisted.predicted @ weight[~known] / weight[~known].sum()
     mean_unknown += share @ assisted.known
     value = min(max(of_known + unknown * float(mean_unknown), limits[0]), limits[1])
     n = float(of_drawn.sum() ** 2 / (of_drawn @ of_drawn))
     spread = float(each.sum()) * (n * ratio + CAUTION) / (n + CAUTION)
+    if min(base, left) > 0.0:
+        of_all = (w * expansion)[by_chance]
+        level = float(of_all @ off[by_chance] ** 2 / of_all.sum())
+        relative = base / (float(each.sum()) * level)  # 1 where p and w are equal
+        if _is_spread(p, known):
+            relative *= _between_neighbours((np.sqrt(each) * off_assisted)[by_chance])
+        spread *= (n * relative + ALIKE) / (n + ALIKE)
     certain = ~by_chance
     size = 1.0 - float(w[certain].sum()) / whole
     of_part = (value - float(w[certain] @ y[known][certain]) / whole) / size
@@ -190,6 +205,17 @@ def _missing_at_random(drawn: Drawn) -> Drawn:
     if n == of_n:
         return drawn
     return drawn._replace(p=np.where(certain, max(of_n, 0.5) / n, drawn.p))
+
+
+def _is_spread(p: FloatArray, known: BoolArray) -> bool:
+    """Whether the draws keep to the sum of their propensities, as those of `SequentialDraws` do in
+    the order of the stream. In any other order, such as that of the values, few do."""
+    return float(np.ptp(np.cumsum(known - p))) < 2.0
+
+
+def _between_neighbours(x: FloatArray) -> float:
+    """The variance between successive terms (n,) of a sum, relative to that of all."""
+    return float((np.diff(x) ** 2).sum()) / (2.0 * float(x @ x))
 
 
 class _Residuals(NamedTuple):
