@@ -200,15 +200,15 @@ MISJUDGED = [
         for name in ("string", "json", "calendar", "heapq", "select", "queue", "types", "operator")
     ),
     shape(
-        "misjudged: 30,000 calls in a loop",
+        "misjudged: 10,000 calls in a loop",
         "def f(n):\n    return n % 7\n",
-        test="def check(candidate):\n    for n in range(30_000):\n        assert candidate(n) == n % 7\n",
+        test="def check(candidate):\n    for n in range(10_000):\n        assert candidate(n) == n % 7\n",
         entry_point="f",
     ),
     shape(
-        "misjudged: 30,000 calls of a method",
+        "misjudged: 10,000 calls of a method",
         "class Counter:\n    def __init__(self): self.n = 0\n    def add(self, k):\n        self.n += k\n        return self.n\n",
-        test="from solution import Counter\n\ndef test_many():\n    counter, total = Counter(), 0\n    for n in range(30_000):\n        total += n\n        assert counter.add(n) == total\n",
+        test="from solution import Counter\n\ndef test_many():\n    counter, total = Counter(), 0\n    for n in range(10_000):\n        total += n\n        assert counter.add(n) == total\n",
     ),
     shape(
         "misjudged: numpy scalars",
