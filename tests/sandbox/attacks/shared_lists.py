@@ -563,9 +563,9 @@ right(
     from solution import each
 
     def test_each():
-        items = [*range(1500)]
+        items = [*range(1000)]
         each(items, lambda item: item + 1)
-        assert items == [*range(1, 1501)]
+        assert items == [*range(1, 1001)]
     """,
 )
 right(
