@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -371,6 +370,8 @@ class VerificationGate(ClientMethods, LoopMethods):
 
 
 def _in_event_loop() -> bool:
+    import asyncio  # here: a gate without it need not load it
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["MicroBatcher"]
 
@@ -42,6 +44,8 @@ class MicroBatcher(Generic[Item, Answer]):
         self._batches: dict[asyncio.AbstractEventLoop, _Batch[Item, Answer]] = {}
 
     async def __call__(self, item: Item) -> Answer:
+        import asyncio  # here: a gate without it need not load it
+
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # trio, which has no turns: each item alone
@@ -86,6 +90,8 @@ class MicroBatcher(Generic[Item, Answer]):
             raise
 
     def _give(self, future: asyncio.Future[Answer], answer: Answer | Exception) -> None:
+        import asyncio
+
         try:
             if isinstance(answer, Exception):
                 future.set_exception(answer)

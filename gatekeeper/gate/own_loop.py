@@ -5,13 +5,15 @@ All calls of a gate share one, because a client or a lock that a verifier keeps 
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import weakref
 from collections.abc import Coroutine
 from contextlib import suppress
 from threading import Event, RLock, Thread, current_thread
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["OwnLoop"]
 
@@ -23,16 +25,20 @@ class OwnLoop:
 
     def __init__(self) -> None:
         self._lock = RLock()  # a signal handler may close the gate
-        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self._runner: asyncio.Runner | None = None
         self._thread: Thread | None = None
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """The result of a coroutine. An interrupt of the calling thread cancels the coroutine."""
         with self._lock:
             try:
+                import asyncio  # here: few gates need it, and it is slow to import
+
+                if self._runner is None:
+                    self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
                 loop = self._runner.get_loop()
                 if self._thread is None:
-                    self._begin(loop)
+                    self._begin(self._runner, loop)
             except BaseException:
                 coroutine.close()  # it will not begin
                 raise
@@ -49,11 +55,9 @@ class OwnLoop:
         """Whether this is the loop's thread."""
         return self._thread is current_thread()
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _begin(self, runner: asyncio.Runner, loop: asyncio.AbstractEventLoop) -> None:
         ended = Event()
-        thread = Thread(
-            target=_serve, args=(self._runner, ended), name="gatekeeper-loop", daemon=True
-        )
+        thread = Thread(target=_serve, args=(runner, ended), name="gatekeeper-loop", daemon=True)
         thread.start()  # raises where the system has no further thread
         self._thread = thread
         # The thread has no reference to this object: a gate that was not closed ends it, too.

@@ -5,7 +5,6 @@ The only place that calls a verifier.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -101,6 +100,8 @@ class Verification:
         if isinstance(self._verifier, AsyncVerifier):
             await self._await(self._verifier, output, task)
             return
+        import asyncio  # here: a gate without it need not load it
+
         future = Future[None]()
         try:
             self._begin(future, self._verify, output, task)
