@@ -52,6 +52,7 @@ from gatekeeper.paper.stress import make_stream
 from gatekeeper.policies import Calibrated, Threshold
 from gatekeeper.sandbox import LocalSandbox
 from gatekeeper.signals import signals_of
+from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.stats.student import student_interval
 from gatekeeper.types import FloatArray
 from gatekeeper.verifiers import ByKind
@@ -134,16 +135,23 @@ def check_agreement(table: RecordTable, samples: int, protocol: Protocol, seeds:
 
 def offline(table: RecordTable) -> FloatArray:
     """Points of recall that features gain where every label is known, (budgets,)."""
-    everything = np.ones(len(table), dtype=bool)
     raw = raw_of_records(table)
-    by_features = []
-    for used in (raw, raw.only(())):
-        odds = cross_fitted(used.take, everything, table.error)
-        order = np.argsort(-1.0 / (1.0 + np.exp(-odds)) / table.cost_estimate, kind="stable")
-        spent = table.cost[order].cumsum() / table.cost.sum()
-        found = table.error[order].cumsum() / table.error.sum()
-        by_features.append(100.0 * np.interp(BETAS, spent, found))
-    return np.asarray(by_features[0] - by_features[1])
+    used, plain = (recall_by(table, predicted(table, each)) for each in (raw, raw.only(())))
+    return used - plain
+
+
+def predicted(table: RecordTable, raw: RawTable) -> FloatArray:
+    """P(error) of each output by the model of `calibrated`, fitted to four fifths of the others."""
+    odds = cross_fitted(raw.take, np.ones(len(table), dtype=bool), table.error)
+    return np.asarray(1.0 / (1.0 + np.exp(-odds)))
+
+
+def recall_by(table: RecordTable, p: FloatArray) -> FloatArray:
+    """Points of recall where outputs are verified in order of p / ĉ, (budgets,)."""
+    order = np.argsort(-p / table.cost_estimate, kind="stable")
+    spent = table.cost[order].cumsum() / table.cost.sum()
+    found = table.error[order].cumsum() / table.error.sum()
+    return np.asarray(100.0 * np.interp(BETAS, spent, found))
 
 
 def some_of(table: RecordTable, n: int, seed: int) -> RecordTable:

@@ -24,10 +24,11 @@ from math import inf
 from pathlib import Path
 
 import numpy as np
+from features import predicted, recall_by
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from gatekeeper.analysis.outputs import raw_of_records
-from gatekeeper.analysis.predictions import FOLDS, cross_fitted
+from gatekeeper.analysis.predictions import FOLDS
 from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.stats.error_model import ERROR, WIDTH, R, U, design_of
 from gatekeeper.stats.feature_terms import SLAB, FeatureTerms
@@ -36,15 +37,9 @@ from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.stats.shrinkage import Group, probabilities, shrunk_fit
 from gatekeeper.types import FloatArray
 
-BETAS = (0.1, 0.2, 0.3)
 SHARED = 30  # outputs that share a value which gets a level
 LEVEL, PRODUCT = 0.1, 0.05  # prior variances of such coefficients
 Form = Callable[[RecordTable, RawTable], FloatArray]  # P(error) of each, not from its own label
-
-
-def calibrated(table: RecordTable, raw: RawTable) -> FloatArray:
-    odds = cross_fitted(raw.take, np.ones(len(table), dtype=bool), table.error)
-    return np.asarray(1.0 / (1.0 + np.exp(-odds)))
 
 
 def linear(table: RecordTable, raw: RawTable, *, more: bool) -> FloatArray:
@@ -100,18 +95,15 @@ def by_fold(
     return found
 
 
-def recall(table: RecordTable, p: FloatArray) -> float:
-    order = np.argsort(-p / table.cost_estimate, kind="stable")
-    spent = table.cost[order].cumsum() / table.cost.sum()
-    found = table.error[order].cumsum() / table.error.sum()
-    return float(100.0 * np.interp(BETAS, spent, found).mean())
+def mean_recall(table: RecordTable, p: FloatArray) -> float:
+    return float(recall_by(table, p).mean())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("files", nargs="+", type=Path, help="records with features and all labels")
     forms: dict[str, Form] = {
-        "calibrated": calibrated,
+        "calibrated": predicted,
         "right labels": partial(linear, more=False),
         "levels, products": partial(linear, more=True),
         "trees": partial(trees, group=False),
@@ -122,11 +114,11 @@ def main() -> None:
         table = load_records(path)
         table = table.take(~np.isnan(table.error) & ~np.isnan(table.cost))
         raw = raw_of_records(table)
-        ours = recall(table, calibrated(table, raw.only(())))
+        ours = mean_recall(table, predicted(table, raw.only(())))
         for name, form in forms.items():
             if "group" in name and table.group is None:
                 continue
-            used, plain = recall(table, form(table, raw)), recall(table, form(table, raw.only(())))
+            used, plain = (mean_recall(table, form(table, each)) for each in (raw, raw.only(())))
             found.setdefault(name, []).append((used - plain, used - ours))
     print(f"{'form':20}{'over itself':>14}{'by file':>{7 * len(found['trees'])}}{'over ours':>14}")
     for name, gains in found.items():
