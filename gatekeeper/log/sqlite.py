@@ -112,9 +112,9 @@ class SQLiteLog:
             raise LogError(f"log {str(given)!r} cannot be opened: it is no regular file")
 
     def _take_lock(self, given: Path) -> None:
-        lock = self.path.with_name(f"{self.path.name}.lock")
         from filelock import FileLock, Timeout  # here: it is slow to import
 
+        lock = self.path.with_name(f"{self.path.name}.lock")
         make_file(lock)
         self._lock = FileLock(lock, thread_local=False)
         try:
