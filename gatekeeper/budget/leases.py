@@ -46,7 +46,6 @@ invariants (bounded counters). SRDS.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from threading import RLock
 from time import monotonic
 
@@ -112,11 +111,12 @@ class Lease:
     """
 
     def __init__(self, fraction: float | None = None) -> None:
-        self._fraction = None if fraction is None else Fraction(fraction)
+        self._fraction = (0, 1) if fraction is None else fraction.as_integer_ratio()
         self.spent = self.held = 0
         self._granted = self._bound = 0
         self._kept = 0  # room that was not too much
         self._base = 0  # Σ cost of the candidates that the log has
+        self._minted = 0  # ticks that these add
         self._credited = 0  # ticks of these that are credited: no more than needed
 
     @property
@@ -127,7 +127,7 @@ class Lease:
     def has_room(self, amount: int) -> bool:
         """Whether the lease has room for this much more, without a query."""
         missing = self.used + amount - self._bound
-        if missing > 0 and missing <= self._minted() - self._credited:
+        if missing > 0 and missing <= self._minted - self._credited:
             self._credited += missing
             missing = 0
         return missing <= 0
@@ -137,27 +137,25 @@ class Lease:
         """The unused amount of the lease, with all that candidates allow."""
         return self._granted - self.claim().used
 
-    def _minted(self) -> int:
-        """The ticks that candidates have added."""
-        return 0 if self._fraction is None else int(self._fraction * self._base // 1)
-
     def grow(self, amount: int) -> None:
         """Count a candidate, or what its true cost is above (below 0: below) its estimate."""
         self._base += amount
-        self._credited = min(self._minted(), self._credited)
+        part, whole = self._fraction
+        self._minted = self._base * part // whole
+        self._credited = min(self._minted, self._credited)
 
     def claim(self, need: int = 0) -> Claim:
         """The claim to write, together with all candidates so far."""
-        return Claim(self.spent + self.held - self._minted(), need)
+        return Claim(self.spent + self.held - self._minted, need)
 
     def lower(self, room: int) -> None:
         """Limit the room to this much beyond the claim until the table has answered."""
-        self._credited = self._minted()
+        self._credited = self._minted
         self._bound = min(self._bound, self.used + room)
 
     def confirm(self, grant: Grant, *, trimmed: bool) -> None:
         """Apply the answer to a claim, before anything else has changed."""
-        self._credited, (self._granted, self._bound) = self._minted(), grant
+        self._credited, (self._granted, self._bound) = self._minted, grant
         self._kept = self.room if trimmed else min(self._kept, self.room)
 
     @property
