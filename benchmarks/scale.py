@@ -8,12 +8,14 @@ Measured in turns, each with the same number of callers (threads) in each proces
   connection of its own;
 - gates with `shared=True`: whole calls of `maybe_verify` on a thousand outputs in turns, of which a
   fifth is verified, with a verifier that answers at once: one in four is wrong. Every process
-  follows the others meanwhile.
+  follows the others meanwhile;
+- what a gate does instead of the hot row, without the rest of its work: from its lease it reserves
+  for a fifth of a batch of decisions, and it writes the batch to the log, in one commit;
+- the leases alone: one reservation at a time, and in batches.
 
 Then the processor time in which a process applies one decision of another one, without the time to
-open a run: 30 us are 15 % of a process at 5,000 decisions per second. And the rate at which
-`gatekeeper.log.postgres_leases` alone admits, without a log: one reservation at a time, and in
-batches. The script starts its own server, with fsync.
+open a run: 30 us are 15 % of a process at 5,000 decisions per second. The script starts its own
+server, with fsync.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ import argparse
 import multiprocessing
 import time
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from itertools import count as numbers
 from multiprocessing.synchronize import Barrier
@@ -33,9 +37,11 @@ import psycopg
 from postgres import Server, missing, start
 
 from gatekeeper import Budget, Generation, VerificationGate
+from gatekeeper.budget import SharedLedger
 from gatekeeper.budget.leases import Leases
-from gatekeeper.log import PostgresRun, open_log
+from gatekeeper.log import Decided, MemoryLog, PostgresRun, open_log
 from gatekeeper.log.postgres_leases import PostgresLeases
+from gatekeeper.log.postgres_shared import SharedLog
 from gatekeeper.log.run import read_run
 from gatekeeper.testing import make_generation
 
@@ -43,6 +49,7 @@ FORK = multiprocessing.get_context("fork")
 PROCESSES = (1, 2, 4)
 CALLERS = (1, 12)
 BATCHES = (1, 8, 64)
+LOGGED = (32, 256)  # decisions in a commit
 SHARE = 0.2
 FOLLOWED = ("random", "cst")
 CAP = 10**7
@@ -55,20 +62,27 @@ def main() -> None:
     seconds = parser.parse_args().seconds
     if why := missing():
         raise SystemExit(why)
-    print(f"{'processes':>10} {'callers':>8} {'way':>12} {'per second':>12} {'of hot row':>12}")
+    print(f"{'processes':>10} {'callers':>8} {'way':>14} {'per second':>12} {'of hot row':>12}")
     with start() as server:
         for count in PROCESSES:
             for callers in CALLERS:
                 hot = _rate(server, partial(_hot_row, callers=callers), count, seconds)
-                print(f"{count:>10} {callers:>8} {'hot row':>12} {hot:>12,.0f} {1:>12.1f}")
+                _row(count, callers, "hot row", hot, hot)
                 rate = _rate(server, partial(_gates, callers=callers), count, seconds)
-                print(f"{count:>10} {callers:>8} {'gates':>12} {rate:>12,.0f} {rate / hot:>12.1f}")
-            for batch in BATCHES:
-                rate = _rate(server, partial(_leases, batch=batch), count, seconds)
-                print(f"{count:>10} {'':>8} {f'leases, {batch}':>12} {rate:>12,.0f}")
+                _row(count, callers, "gates", rate, hot)
+            hot = _rate(server, partial(_hot_row, callers=1), count, seconds)
+            _row(count, 1, "hot row", hot, hot)
+            ways = {f"with log, {batch}": partial(_logged, batch=batch) for batch in LOGGED}
+            ways |= {f"leases, {batch}": partial(_leases, batch=batch) for batch in BATCHES}
+            for name, way in ways.items():
+                _row(count, 1, name, _rate(server, way, count, seconds), hot)
         for policy in FOLLOWED:
             took = _following(server, policy, seconds)
             print(f"following, {policy}: {1e6 * took:.0f} us of processor time for each decision")
+
+
+def _row(count: int, callers: int, way: str, rate: float, hot: float) -> None:
+    print(f"{count:>10} {callers:>8} {way:>14} {rate:>12,.0f} {rate / hot:>12.1f}")
 
 
 def _rate(server: Server, way: Callable[..., int], count: int, seconds: float) -> float:
@@ -183,6 +197,36 @@ def _called(call: Callable[[], object], barrier: Barrier, seconds: float, caller
     for thread in threads:
         thread.join()
     return sum(done)
+
+
+def _logged(place: PostgresRun, barrier: Barrier, seconds: float, *, batch: int) -> int:
+    account, written = ("total",), 0
+    ledger, decisions = SharedLedger(Budget(total=CAP), 1.0), _decisions(batch)
+    chosen = sum(event.decision.verify for event in decisions)
+    with closing(SharedLog(place, ledger)) as log:
+        barrier.wait()
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            assert log.leases.reserve(account, chosen) == chosen
+            log.append(decisions)
+            log.sync()
+            written += batch
+            for _ in range(chosen):
+                log.leases.settle(account, ledger.price)
+    return written
+
+
+def _decisions(count: int) -> list[Decided]:
+    """Decisions of a gate, changed so that every fifth one is to verify, and the last one."""
+    log = MemoryLog()
+    with VerificationGate("random", budget=Budget(fraction=SHARE), log=log) as gate:
+        for i in range(count):
+            gate.maybe_verify(make_generation(f"g {i}", tokens=20, seed=i))
+    found = [event for event in log.events() if isinstance(event, Decided)]
+    return [
+        replace(event, decision=replace(event.decision, verify=left % 5 == 0))
+        for left, event in zip(range(count - 1, -1, -1), found, strict=True)
+    ]
 
 
 def _leases(place: PostgresRun, barrier: Barrier, seconds: float, *, batch: int) -> int:
