@@ -93,13 +93,14 @@ class Merged:
             for writer, until in self.last(db).items()
             if writer != self._without
         ]
-        return heapq.merge(*streams, key=lambda row: (row.at, row.writer))
+        return heapq.merge(*streams)  # rows order by their first fields: time, writer, number
 
     def _take(self, row: SharedRow) -> SharedRow:
-        self._read[row.writer], self.latest = row.n, max(self.latest, row.at)
-        self._places.append(row.writer << _BITS | row.n)
-        if row.kind == Decided.kind and self._owners.setdefault(row.id, row.writer) != row.writer:
-            self._twice.add((row.id, row.writer))
+        at, writer, n, kind, id_, _ = row
+        self._read[writer], self.latest = n, max(self.latest, at)
+        self._places.append(writer << _BITS | n)
+        if kind == Decided.kind and self._owners.setdefault(id_, writer) != writer:
+            self._twice.add((id_, writer))
         return self._named(row)
 
     def last(self, db: Connection[Any]) -> Mapping[int, int]:
@@ -157,7 +158,7 @@ class Merged:
         return self._named(row)
 
     def _named(self, row: SharedRow) -> SharedRow:
-        if (row.id, row.writer) in self._twice:
+        if self._twice and (row.id, row.writer) in self._twice:
             return row._replace(id=f"{row.id} (process {row.writer})")
         return row
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from gatekeeper.stats.feature_terms import table_of
 from gatekeeper.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Raw", "RawTable"]
+
+NUMBERS = 5  # of a candidate, beside its features
 
 
 class Raw(NamedTuple):
@@ -28,14 +31,15 @@ class Raw(NamedTuple):
 class RawTable(NamedTuple):
     """Candidates as rows, and features as columns in the order of their names."""
 
-    rows: FloatArray  # (N, 5): the numbers of `Raw`
+    rows: FloatArray  # (N, NUMBERS): those of `Raw`, in its order
     names: tuple[str, ...]  # of the features
     features: FloatArray  # (N, number of names); NaN absent
 
     @classmethod
     def of(cls, raws: Sequence[Raw]) -> RawTable:
         """The table of these candidates, with every feature that one of them has."""
-        rows = np.array([raw[:5] for raw in raws], dtype=np.float64).reshape(-1, 5)
+        numbers = chain.from_iterable(raw[:NUMBERS] for raw in raws)
+        rows = np.fromiter(numbers, np.float64).reshape(-1, NUMBERS)
         features = [raw.features for raw in raws]
         names = tuple(sorted(set[str]().union(*features)))
         return cls(rows, names, table_of(features, names))
