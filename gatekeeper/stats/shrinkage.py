@@ -86,11 +86,11 @@ def shrunk_fit(
     width, x = x.shape[1], x.take(columns, axis=1)
     variance, w = guess.copy(), mean.copy() if start is None else start[columns]
     noise = max(float(y.var()), LEAST_NOISE) if y.size else 1.0
-    gram, xy = products.of_columns(x, x), x.T @ y
+    moments = (products.of_columns(x, x), x.T @ y) if family == "normal" else None
     labels = _Labels(x, y, flipped, 1.0 if count is None else count)
     at = labels.at(w)
     for _ in range(ROUNDS):
-        if family == "logistic":
+        if moments is None:
             _, p, seen = at
             slope = (1.0 - 2.0 * flipped) * p * (1.0 - p)  # d seen / d log odds
             per = labels.times * slope / (seen * (1.0 - seen))
@@ -99,19 +99,19 @@ def shrunk_fit(
             precision = products.of_columns(weighted, weighted)
             right = x.T @ (per * (y - seen)) + precision @ w
         else:
-            precision, right = gram / noise, xy / noise
+            precision, right = (moment / noise for moment in moments)
         prior = 1.0 / variance[member]
         covariance = np.linalg.inv(precision + np.diag(prior))
         before, w = w, covariance @ (right + prior * mean)
-        if family == "logistic":
+        if moments is None:
             at = _ascend(labels, at, w, mean, prior)
             w = at.w
+        elif y.size:
+            rest = y - x @ w
+            free = max(y.size - float(np.sum(covariance * moments[0])) / noise, 1.0)
+            noise = max(float(rest @ rest) / free, LEAST_NOISE)
         spread = np.bincount(member, weights=(w - mean) ** 2 + np.diag(covariance))
         variance = np.where(fixed, guess, (spread + weight * guess) / (size + weight))
-        if family == "normal" and y.size:
-            rest = y - x @ w
-            free = max(y.size - float(np.sum(covariance * gram)) / noise, 1.0)
-            noise = max(float(rest @ rest) / free, LEAST_NOISE)
         if np.abs(w - before).max() < CLOSE:
             break
     fit = Fit(np.zeros(width), np.zeros((width, width)), variance)
