@@ -14,6 +14,8 @@ from msgspec import convert
 from gatekeeper.budget import Ledger
 from gatekeeper.drift.fingerprint import Fingerprint
 from gatekeeper.drift.guard import RELEARNING, TESTS, DriftGuard
+from gatekeeper.log.decoding import decode
+from gatekeeper.log.encoding import encoded
 from gatekeeper.log.events import (
     Decided,
     Event,
@@ -23,9 +25,9 @@ from gatekeeper.log.events import (
     Released,
     WarmupRepeated,
 )
-from gatekeeper.log.fold import LogState, Output, misplaced
+from gatekeeper.log.fold import LogState, Output, decision_in, misplaced
 from gatekeeper.log.json_values import outcome_data, outcome_of
-from gatekeeper.log.stored import StoredDecision, StoredFingerprint, StoredOutcome
+from gatekeeper.log.stored import StoredFingerprint, StoredOutcome
 from gatekeeper.protocols import ObservingPolicy, Policy, ReleasingPolicy
 from gatekeeper.types import Generation, PolicyHealth, Reason, Verdict
 
@@ -197,6 +199,8 @@ class GateState(LogState):
 
     def snapshot(self) -> dict[str, Any]:
         """Everything but the ids, as values that `json` takes."""
+        # As texts, which are one value each: there may be many of them.
+        decisions = encoded((self.decided[id_] for id_ in self.outputs), "snapshot")
         return {
             "ledger": self.ledger.state(),
             "guard": self.guard.state(),
@@ -207,13 +211,12 @@ class GateState(LogState):
             "verdicts": dict(self.verdicts),
             "open": [
                 [
-                    id_,
-                    self.decided[id_].row().data,
+                    *decision,
                     output.reserved,
                     None if output.outcome is None else outcome_data(output.outcome),
                     None if output.unavailable is None else outcome_data(output.unavailable),
                 ]
-                for id_, output in self.outputs.items()
+                for decision, output in zip(decisions, self.outputs.values(), strict=True)
             ],
         }
 
@@ -239,8 +242,8 @@ class GateState(LogState):
             setattr(self, name, count)
         self.decisions |= {Reason(name): n for name, n in snapshot["decisions"].items()}
         self.verdicts |= {Verdict(name): n for name, n in snapshot["verdicts"].items()}
-        for id_, data, reserved, outcome, unavailable in snapshot["open"]:
-            decided = Decided.of(id_, convert(data, StoredDecision))
+        for kind, id_, text, reserved, outcome, unavailable in snapshot["open"]:
+            decided = decision_in(decode(kind, id_, text))
             self.decided[id_] = decided
             self.outputs[id_] = Output(
                 decided.candidate,
