@@ -12,7 +12,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = ["equal", "half_unit", "last_place", "value"]
+__all__ = ["equal", "half_unit", "last_place", "shows", "value"]
 
 MAX_TEXT = 300  # characters
 MAX_BITS = 20_000  # of numerator and denominator together
@@ -72,6 +72,12 @@ def last_place(text: str) -> Fraction | None:
     """The unit of the last place of a decimal or a whole number, None for anything else."""
     match = re.fullmatch(r"-?\d+(?:\.(\d+))?", text)
     return Fraction(1, 10 ** len(match[1] or "")) if match else None
+
+
+def shows(rounded: Fraction, x: Fraction, place: Fraction) -> bool:
+    """Whether the first number is the second, rounded to this place or cut off there."""
+    error = abs(x - rounded)
+    return error <= place / 2 or (error < place and abs(x) > abs(rounded))
 
 
 def _bounded(x: Fraction) -> Fraction:

@@ -29,6 +29,7 @@ _KERN = re.compile(  # \kern-3pt, \mskip 3mu, \hspace{1em}: a space with its siz
     r"|\\[hmv]?(?:kern|skip)\s?[-+]?[\d.]{1,9}\s?(?:[ecm]m|ex|pt|mu|pc|in|bp|sp)(?![a-zA-Z])"
 )
 _FACTORIAL = re.compile(r"(?<=\d)!=")  # 5!=120; but in x!=5 it means "is not"
+_DOLLAR = re.compile(r"\A\s*-?\$(?=\.?\d[^$]*\Z)")  # $12.50, which opens no formula
 _DELIMITER = re.compile(r"(?<!\\)\$|(?<!\\)\\[()\[\]]")
 _ONLY = re.compile(r"(?<=.)(?:\\text\{only\}\Z| only(?=\}\Z))")  # I and II only
 _TOKEN = re.compile(
@@ -59,6 +60,7 @@ def normalise(text: str) -> str | None:
         text = _FACTORIAL.sub("! =", text)
     if r"\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
+    text = _DOLLAR.sub(lambda m: m[0].replace("$", r"\$"), text)
     text = join_commas(join_groups(_DELIMITER.sub(" ", text)))
     text = _KERN.sub(" ", text)
     tokens = _without_ends(_TOKEN.findall(scientific(text)))

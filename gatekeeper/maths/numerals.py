@@ -13,7 +13,7 @@ from gatekeeper.maths.vocabulary import COUNTS, ORDINALS, TENS, WORDS
 __all__ = ["in_words", "join_commas", "join_groups", "repeat", "roman", "scientific"]
 
 _GROUPED = re.compile(  # 10,\!080 and its spellings, one separator throughout
-    r"(?<![\d.])[1-9]\d{0,2}(?:(?:,\s?\\!\s?\d{3})+|(?:\{,\}\d{3})+|(?:\\[,;:]\s?\d{3})+"
+    r"(?<![\d.])[1-9]\d{0,2}(?:(?:,\s?\\!\s?\d{3})+|(?:\{,\}\d{3})+|(?:\\[,;:! ]\s?\d{3})+"
     r"|(?:~\d{3})+|(?: \d{3})+(?!\s*/)|(?:'\d{3})+(?!')|(?:\.\d{3}){2,}(?!\.\d))(?!\d)"
 )
 _DECIMAL_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)")

@@ -209,13 +209,15 @@ class ScalarComparer:
         return self._shows(x, y)
 
     def _shows(self, exactly: str, nearly: str) -> bool | None:
-        """Whether one number shows the first digits of the other."""
+        """Whether one number is the other, rounded or cut off."""
         x, y = _number(exactly), _number(nearly)
         if y is None and x is not None:
             return self._shows(nearly, exactly)
         if x is None or y is None:
             return self._near(exactly, nearly) if self._near else None
-        return x == y or abs(x - y) < (exact.last_place(nearly) or exact.last_place(exactly) or 0)
+        if (place := exact.last_place(nearly)) is None:
+            (x, y), place = (y, x), exact.last_place(exactly)
+        return x == y or (place is not None and exact.shows(y, x, place))
 
 
 def _numeral(text: str) -> re.Match[str] | None:

@@ -100,14 +100,17 @@ def equal(gold: str, answer: str) -> bool | None:
 
 
 def near(exactly: str, nearly: str) -> bool:
-    """Whether the second shows the first digits of the first, where both are numbers."""
+    """Whether the second is the first, rounded or cut off, where both are numbers."""
     for text in (exactly, nearly):
         _guard(text)
     x, y = _parse(exactly), _parse(nearly)
     if not _are_numbers(x, y):
         return True
     place = exact.last_place(nearly)
-    return _differ_by(x, y, place) if place else _is_zero(x - y)
+    if not place:
+        return _is_zero(x - y)
+    is_cut = bool(sympy.Abs(x.doit()).evalf(_DIGITS) >= sympy.Abs(y.doit()))
+    return _differ_by(x, y, place if is_cut else place / 2)
 
 
 def _evaluated(text: str) -> str:

@@ -68,13 +68,14 @@ GLYPHS = str.maketrans(
         "⌉": r"\rceil ", "→": r"\to ", "⇒": r"\Rightarrow ", "∖": r"\setminus ", "∆": r"\Delta ",
         "△": r"\triangle ", "ε": r"\epsilon ", "∧": ",", "∨": r"\lor ", "ℕ": r"\mathbb{N} ",
         "ℂ": r"\mathbb{C} ", "∶": ":", "℃": r"^\circ C", "℉": r"^\circ F",
-        "٫": ".", "٬": ",", "λ": r"\lambda ", "φ": r"\phi ", "ω": r"\omega ",
+        "٫": ".", "。": ".", "٬": ",", "λ": r"\lambda ", "φ": r"\phi ", "ω": r"\omega ",
     }
 )  # fmt: skip
 
 SAME = {
     "dfrac": r"\frac", "tfrac": r"\frac", "cfrac": r"\frac", "dbinom": r"\binom",
-    "tbinom": r"\binom", "times": r"\cdot", "ast": r"\cdot", "div": "/", "le": r"\leq",
+    "tbinom": r"\binom", "nicefrac": r"\frac", "sfrac": r"\frac",
+    "times": r"\cdot", "ast": r"\cdot", "div": "/", "le": r"\leq",
     "leqslant": r"\leq", "ge": r"\geq", "geqslant": r"\geq", "ne": r"\neq", "lt": "<",
     "gt": ">", "lbrace": r"\{", "rbrace": r"\}", "lbrack": "[", "rbrack": "]", "lvert": "|",
     "rvert": "|", "vert": "|", "mid": "|", "varnothing": r"\emptyset", "degree": r"^{\circ}",
@@ -86,7 +87,7 @@ SAME = {
     "tg": r"\tan", "ctg": r"\cot", "arctg": r"\arctan",
     "bigcap": r"\cap", "lg": r"\log_{10}", "geqq": r"\geq", "leqq": r"\leq",
 }  # fmt: skip
-FRACTIONS = frozenset(words_of("frac dfrac tfrac cfrac binom dbinom tbinom"))
+FRACTIONS = frozenset(words_of("frac dfrac tfrac cfrac nicefrac sfrac binom dbinom tbinom"))
 # Horizontal space: nothing is printed.
 SPACING = frozenset(
     words_of(

@@ -62,6 +62,7 @@ _MONTHS = frozenset((
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
 ))  # fmt: skip
+_SHORT_MONTHS = {month[:3]: month for month in _MONTHS} | {"sept": "september"}
 _MORE_OF_DATE = re.compile(r"\d{4}|(?:mon|tues|wednes|thurs|fri|satur|sun)day")
 _FILLER_OF_DATE = frozenset(("st", "nd", "rd", "th", "of", "the", "on"))
 _DATE = re.compile(r"[\w\s,.{}\\]{4,60}")
@@ -148,7 +149,7 @@ def same_date(gold: Date, answer: str) -> bool | None:
 
 def _words_of_date(text: str) -> set[str]:
     words = re.findall(r"\d+|[a-z]+", text.replace(r"\text", "").lower())
-    return {word.lstrip("0") for word in words} - _FILLER_OF_DATE
+    return {_SHORT_MONTHS.get(word, word).lstrip("0") for word in words} - _FILLER_OF_DATE
 
 
 def says_in_words(gold: str, answer: str) -> bool:
