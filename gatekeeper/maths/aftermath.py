@@ -37,7 +37,7 @@ _WRONG = (
 )
 _REMARKED = re.compile(  # "\boxed{5} (too small)", "\boxed{5}. No, that is too small"
     rf"(?:[ $*)\]\\(\[{{}}:,>–—-]|\\text)*(?:too [a-z]+|{_WRONG}|(?:just |only )?"
-    r"(?:an? |my )?guess\b|no[,!]|not the answer|to be (?:checked|verified)|\?|[❌✗✘])"
+    r"(?:an? |my )?guess\b|no[,!]|not(?:[.!]| the answer)|to be (?:checked|verified)|\?|[❌✗✘])"
     r"|[\s$*)\]\\]{0,9}[,(]? ?\?|[\s$*.)?!\]\\–—-]*no(?:pe)?\s?[,.!:…–—-]",
 )
 _OTHER = (
@@ -72,9 +72,10 @@ _OF_OTHERS = re.compile(
     r"\b(?:other|another|second|negative|remaining|all|any|common|typical|avoid|rounding|no"
     r"|if|would|could|without|options|choices|questions|problems)\b"
 )
-_SUBJECT = re.compile(  # "The option (B) is", but not "As 6 is even, that"
-    r"[\s$*-]*(?!(?:as|because|if|since|when)\b)(?:[a-z]+[,:]? ){0,3}"
-    rf"{SIGNS}(?:({NUMBER})|((?:\(?\b[a-hj]\b\)?(?:,? and |,? or |, )?)+)){SIGNS}(?:is|was|are)\b"
+_SUBJECT = re.compile(  # "The option (B) is", ", as (B) is", but not "As 6 is even, that"
+    r"(?:,? (?:as|because|since) )?[\s$*-]*(?!(?:as|because|if|since|when)\b)(?:[a-z]+[,:]? ){0,3}"
+    rf"{SIGNS}(?:({NUMBER})|((?:\(?\b[a-hj]\b\)?(?:,? and |,? or |, )?)+)){SIGNS}"
+    r"(?:is|was|are|has|have)\b"
 )
 _THIS = (
     r"(?:that|this|it|(?:this|that|the|my|above) (?:\w+ )?"
@@ -109,6 +110,7 @@ _RETRACTED = re.compile(
     r"|i apologi[sz]e(?! if| for any)|(?:scratch|strike) that|on second thought|correction:|oops"
     rf"|(?:i|we) (?:doubt|do(?:n't| not) (?:think|believe))(?: that)? {_THIS}"
     r"|(?:not|nobody|no one) (?:sure|certain|knows?|say|tell) (?:if|whether)\b"
+    r"|\b(?:off|short) by\b|\b(?:double|halve|triple|twice) (?:it|that|this)\b"
     r"|i(?:'m| am) not (?:sure|certain)|i should have|(?:check|verification) fails"
     # "Let me correct this", "we must still subtract 2"
     r"|correct (?:my|the|this|that) "
@@ -117,7 +119,7 @@ _RETRACTED = re.compile(
     # "But actually", "Edit: 6", "Is it? No", "can't say whether"
     rf"|[.!?;:,(\n–—-]{SIGNS}(?:(?:but|no|oh|ah|hmm+),? )*"
     r"(?:wait|actually|apologies|my (?:mistake|bad)|(?:edit|update)(?=:)|not (?:sure|certain|quite)"
-    r"|i mean|on reflection|never mind)\b"
+    r"|i mean|on reflection|doubled|halved|tripled|times two|(?:multiply|divide) by|never mind)\b"
     r"|\? ?no\b|n't (?:sure|certain|knows?|say|tell) (?:if|whether)\b",
 )
 _REJECTED = re.compile(
@@ -126,7 +128,8 @@ _REJECTED = re.compile(
 _ADMITTED = re.compile(  # to its end, where "at first" may stand
     r"\b(?:i|we)(?:'ve| have)? (?:[a-z]+ )?"
     r"(?:forgot|missed|misread|overlooked|mis(?:counted|calculated)"
-    r"|(?:over|under|double[- ])counted|(?:was|were) wrong|made an? (?:\w+ )?(?:mistake|error))\b"
+    r"|(?:over|under|double[- ])counted|(?:was|were) (?:wrong|off)"
+    r"|made an? (?:\w+ )?(?:mistake|error))\b"
     r"[^.!?\n]*",
 )
 # Remarks against the answer, and what shows that they speak of something else.

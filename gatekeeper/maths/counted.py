@@ -127,7 +127,7 @@ def goes_on(phrase: str, is_unit: IsUnit) -> bool:
     clause, as in "18 because ..."; what it says of the answer itself has to affirm it.
     """
     words = _WORD.findall(phrase)
-    if not words or words == ["not"]:  # 5, not 6
+    if not words or words in (["not"], ["instead", "of"], ["rather", "than"]):  # 5, not 6
         return True
     if words[0] in _NEUTRAL:
         is_vague = words[0] == "or" and len(words) > 1 and not words[1].endswith("ly")

@@ -32,11 +32,15 @@ RETRACTED = "the text takes the answer back"
 TWO = "the answer has one number in digits and another one in words"
 MAX_BARE = 100  # characters of a bare answer
 
+_BUT = r"[^;,.\n]{1,40}?[;,.]?\s?\b(?:but|rather|it(?:'s| is))(?=\s[\d$\\(*-])"  # (not) 5 but 6
 CUE = re.compile(
-    r"(?<!cannot )(?<!can't )(?<!no )(?<!not )(?:answers?|\bans|correct (?:option|choice))"
-    r"[*\"]*\s{0,3}(?:(?:is|are|was|=|equals|(?:should|must|will) be)\b\**\s{0,3}:?|[:=])\**"
-    r"(?:\s?not [^;,.\n]{1,40}[;,.]\s?(?:but|rather|it(?:'s| is))(?=\s[\d$\\(*-]))?"
-    r"|####|<answer>|^[#* ]{0,8}(?:final )?answer[* ]{0,4}$",
+    r"(?<!cannot )(?<!can't )(?<!no )(?<!not )(?:answers?|\bans"
+    r"|(?:correct|right|best|my|final) (?:option|choice))"
+    r"(?: to (?:the|this|that|your) (?:question|problem))?(?:, (?:then|thus|therefore),)?"
+    r"[*\"]*\s{0,3}(?:(?:is|are|was|=|equals|(?:should|must|will) be)\b(?:, [a-z ]{2,15},)?"
+    r"\**\s{0,3}:?|[:=]|[-–—](?=\s[$\\]{0,2}\d))\**"
+    rf"(?:\s?not {_BUT})?|answer (?:is|was)n't {_BUT}"
+    r"|\bans\.(?=\s)|####|<answer>|^[#* ]{0,8}(?:final )?answer[* ]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 )
 # "The answer is not 6", and what a text says of an answer that it has given.
@@ -73,7 +77,11 @@ CHANGED = re.compile(  # what makes another answer of a formula before it: "$5$ 
 SENTENCE_END = re.compile(
     r"[.?](?=\s|$)|</[a-z]+>|<\||[\r\n]|\s\((?=option|choice)"
     r"|,?\s(?:\(?(?:because|since)|so|as|for|which|or,? equivalently)\b"
-    r"|,\s(?!(?:and|or|maybe|perhaps|possibly|alternatively)\b"
+    r"|,?\s(?:rather than|instead of|or rather|i\.e|that is|making|giving|leaving|bringing)\b"
+    r"|\s?(?:->|→)\s?(?=[$\\]{0,2}\d)"
+    r"|\s[(\[](?=\d+ [a-z]{3,}[^()]*\)"
+    r"|(?!(?:mod|(?:in )?base|or|and|with)\b)(?:[a-z]{2,}|i mean)\b[^()\[\]]*\d)"
+    r"|[,;]\s(?!(?:and|or|maybe|perhaps|possibly|alternatively)\b"
     r"|(?:but|though)\b.{0,20}\b(?:could|might|may|maybe|perhaps|possibly)\b)(?=(?:[a-z]{2,}|I)\b)"
     r"|\s[-–—]\s(?=[A-Za-z]{4})|\"(?=\s*[,}])|\s\(?(?:and )?not (?=\(?[A-J]\b|[\\$\d])"
 )
@@ -98,6 +106,15 @@ WITHHELD = re.compile(  # I cannot find the answer
     r"(?:the |an? |any )?(?:final |correct )?\Z",
     re.IGNORECASE,
 )
+SUPPOSED = re.compile(  # if the answer is 6; I doubt that the answer is 6; a tempting answer is 6
+    r"\b(?:(?:if|suppos(?:e|ing)|assum(?:e|ing)|doubt|false|untrue|no way|not (?:think|believe)"
+    r"|(?<=n't )(?:think|believe)"
+    r"|(?:students?|people|some|many|others?|they|you)(?: \w+)? (?:think|say|believe|claim|guess))"
+    r"(?: that)?(?: (?:the|my|this|an?|our)(?: final| correct)?)?"
+    r"|wrong|incorrect|naive|tempting|common|old|first|initial|original|previous|earlier"
+    r"|(?<!here)(?<!that)(?<!it)(?<!let)'s)\s?\Z",
+    re.IGNORECASE,
+)
 CHECKED = re.compile(  # we check our answer: 2 + 16 = 18
     r"(?:check|verify|confirm|test)(?:ing)? (?:our|my|this|that|the|your) (?:final )?\Z",
     re.IGNORECASE,
@@ -108,10 +125,19 @@ RESTATED = re.compile(
     rf"(?<![\w.\\])({_DIGITS}|{_WORDS})\s?\(({_DIGITS}|{_WORDS})\)"
 )  # 36 (thirty-six) jars
 AFTER_BOX = re.compile(rf"[\s$]{{0,3}}\(({_WORDS})\)")
+QUOTED = re.compile(r"('|_{1,2})(.+)\1|“(.+)”", re.DOTALL)
 REFUSAL = re.compile(
     r"\b(?:no (?:final )?answer|not? (?:known|sure)|don'?t know|unknown|fail(?:s|ed)?|sorry"
-    r"|cannot|can'?t|unable|n/a|no idea|give up)\b",
+    r"|cannot|can'?t|unable|n/a|no idea|give up|nobody|no one)\b",
     re.IGNORECASE,
+)
+
+
+REVERSED = re.compile(  # 12 is the answer, (B) is correct
+    r"(?:\A|[.,:;!\n]|\b(?i:so|thus|hence|therefore|that|think|believe))[\s*$\\]{0,5}"
+    r"(?:(?:option|choice|only) )?(\(?\b[A-J]\b\)?|-?\\?\$?\d(?:[\d.,/]*\d)?)[\s*$\\)]{0,5}is "
+    r"(?:(?:the|our|my) (?:final |correct |right |best )?(?:answer|option|choice)\b(?! to\b)"
+    r"|(?<=\b[A-J] is )(?:correct|right)\b|(?<=\b[A-J]\) is )(?:correct|right)\b)",
 )
 
 
@@ -145,7 +171,7 @@ def find(response: str) -> Found | None:
     found = boxes.find(text)
     if found:
         return _boxed(text, found)
-    if said := _after_cue(text):
+    if said := _after_cue(text) or _before_cue(text):
         return _once(said)
     answer = _bare(text)
     return _once(Found(answer)) if answer else None
@@ -204,8 +230,19 @@ def _after_cue(text: str) -> Found | None:
         return None
     if EXCLAIMED.match(answer):
         return Found(answer, "the mark after the number may be a factorial")
-    doubt = RETRACTED if is_retracted(text, end, end + stop, answer) else ""
+    supposed = SUPPOSED.search(text, max(0, start - 40), start)
+    doubt = RETRACTED if supposed or is_retracted(text, end, end + stop, answer) else ""
     return _with_choice(Found(answer, doubt), text, end + stop)
+
+
+def _before_cue(text: str) -> Found | None:
+    """The answer of "12 is the answer", where no other words introduce one."""
+    said = None if CUE.search(text) else next(iter(deque(REVERSED.finditer(text), maxlen=1)), None)
+    if said is None:
+        return None
+    before = (text, max(0, said.start(1) - 40), said.start(1))
+    doubtful = SUPPOSED.search(*before) or is_retracted(text, said.start(1), said.end(), said[1])
+    return Found(said[1], RETRACTED if doubtful else "")
 
 
 def _with_choice(found: Found, text: str, end: int) -> Found:
@@ -230,14 +267,14 @@ def _stop(rest: str) -> int:
 
 def _last_cue(text: str) -> re.Match[str] | None:
     """The last cue, if possible one without a denial: "the answer is 5; the answer is not 6"."""
-    last = affirmed = None
-    for last in CUE.finditer(text):
-        start, end = last.span()
-        if not (DENIED.match(text, end) or CHECKED.search(text, max(0, start - 40), start)):
-            affirmed = last
-    if last is None:
-        last = next(iter(deque(CONDITIONAL_CUE.finditer(text), maxlen=1)), None)
-    return affirmed or last
+    cues = [*CUE.finditer(text)]
+    for cue in reversed(cues):
+        start, end = cue.span()
+        before = (text, max(0, start - 40), start)
+        if not (DENIED.match(text, end) or CHECKED.search(*before) or SUPPOSED.search(*before)):
+            return cue
+    cues = cues or [*CONDITIONAL_CUE.finditer(text)]
+    return cues[-1] if cues else None
 
 
 def _is_part(text: str, end: int) -> bool:
@@ -257,5 +294,5 @@ def _bare(text: str) -> str | None:
 
 def _unquoted(answer: str) -> str:
     answer = answer.strip()
-    is_quoted = len(answer) > 2 and answer[0] == answer[-1] == "'"
-    return answer[1:-1].strip() if is_quoted else answer
+    quoted = QUOTED.fullmatch(answer)
+    return (quoted[2] or quoted[3]).strip() if quoted else answer

@@ -111,7 +111,8 @@ _REWRITES: tuple[tuple[str, str, Replacement], ...] = (
     (  # about 5, the answer is 5
         "",
         r"\A(?:\\approx|\\sim|=|\\Rightarrow|\\text\{(?:about|approximately|exactly|only|just"
-        r"|roughly|around|precisely|simply|indeed|clearly|definitely|equal to|so|thus|hence"
+        r"|probably|(?:most )?likely|roughly|around|precisely|simply|indeed|clearly|definitely"
+        r"|equal to|so|thus|hence"
         r"|therefore|we (?:get|have|find|obtain)|a total of|in|(?:in )?(?:the )?year"
         r"|the number)\},?)+\s?(?=[\d\\-])",
         "",

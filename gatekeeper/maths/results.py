@@ -1,20 +1,22 @@
 """Values that a text states after an answer: the answer again, or another one.
 
-"So the answer is 18." states the answer 18 again; "Subtracting 2, we get 16." and "Therefore, she
-has 16 left." go on to another. A check, a hypothesis, a value of another variable, and steps that
-reach the answer, which explain it, do not.
+"So the answer is 18." states the answer 18 again; "There are 2 more, making 20." goes on to
+another. The words of such sentences are too many to list, so each number after an answer counts,
+except those that cannot be a result: an operand, what is compared or counted, a reason, a check, a
+hypothesis. The last one decides; steps that reach the answer explain it.
 """
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 from gatekeeper.maths import exact, units
 from gatekeeper.maths.choices import same_choice
 from gatekeeper.maths.normalise import normalise
 from gatekeeper.maths.structure import read
-from gatekeeper.maths.vocabulary import PRECISION
+from gatekeeper.maths.vocabulary import COUNTS, TENS
 
 __all__ = [
     "NUMBER",
@@ -26,8 +28,6 @@ __all__ = [
     "without_others",
 ]
 
-MAX_STEP = 150  # characters after an answer in which a further step begins
-
 SIGNS = r"[\s$*\\()\[\]{}]{0,9}"
 NUMBER = (
     r"-?(?:\\?\$)?-?(?:\d(?:[\d,]|\\! ?){0,24}(?:\.\d{1,20})?(?:/\d{1,20})?"
@@ -36,90 +36,109 @@ NUMBER = (
 _NUMBER_END = (
     r"(?![\d/%{]|\^(?!\{?\\circ)|\\(?!text|mathrm|[)\],;:! ])|[.,]\d|\s\\[dt]?frac"
     r"|\s?[-+*×·^/]\s?[\d$\\(]"
-    r"| (?:times|more|less|fewer|percent)\b)"
+    r"|[$\\)]* (?:times|more|less|fewer|percent)\b)"
 )
-_STATED = re.compile(  # "the answer is 6", "#### 6", "so the total is 8 - 2 = 6", "it should be 6"
+_STATED = re.compile(  # "the answer is 6", "#### 6", "the correct value is 8 - 2 = 6"
     r"(?:answer(?<!wrong answer)(?<!incorrect answer)(?<!naive answer)(?<!other answer)"
-    r"|final (?:result|value|count|total)|(?:required|desired) [a-z]+"
-    r"|(?:correct|true) (?:value|option|choice|result|number)"
-    r"|total(?:(?<=so the total)|(?<=thus the total)|(?<=hence the total)"
-    r"|(?<=therefore the total)|(?<=new total))(?: number of [a-z]+)?"
-    r"|should (?:actually |really |instead )?(?:be|have been)\b|####)"
+    r"|(?:correct|true) (?:value|option|choice|result|number)|should (?:have )?be(?:en)?\b|####)"
     r"(?:\**(?: (?:is|equals|(?:should|must) be)\b(?: (?:therefore|thus|then|now|actually))?|:)"
     r"|(?<=be)|(?<=been)|(?<=####))[:\s*]{0,9}"
     r"(?:(?:[^=.\n]|\.\d){1,40}=)?"
     rf"{SIGNS}(?:({NUMBER}){_NUMBER_END}|\(?([a-j])\)?[*$]{{0,3}}(?=[.\n]|\Z))",
 )
-_AFFIRMED = re.compile(  # "I think 6 is right"
-    r"(?:\b(?:think|believe|guess|say|that|maybe|perhaps|so|but)\b|[.!?,;:\n])[\s$*(\\]{0,9}"
-    rf"(?:({NUMBER})|\(?\b([a-j])\)?){SIGNS}\b(?:is|seems|looks)"
-    r" (?:(?:also|actually|indeed|much|the) )*(?:right|correct|better|answer)\b"
-    rf"|={SIGNS}({NUMBER}){SIGNS}[.,!;:]?\s?(?:yes\b|correct\b|[✓✔✅])"  # 2 + 4 = 6. Yes
+_AFFIRMED = re.compile(  # "2 + 4 = 6. Yes", "gives 6 instead"
+    rf"={SIGNS}({NUMBER}){SIGNS}[.,!;:]?\s?(?:yes\b|correct\b|[✓✔✅])"
     rf"|\b(?:is|gives?|get|so) {SIGNS}({NUMBER}){SIGNS}instead\b(?! of)"
 )
-_ALONE = re.compile(  # on a line of its own: "6", "Better: 6", but not "Confidence: 6"
-    r"[\s$*)\]\\}.!]{0,20}[.\n][\s$*]{0,9}(?:(?!confidence|certainty|difficulty|level|rating|score)"
-    rf"[a-z][a-z ]{{0,30}}[:,][\s*]{{0,9}}|so |=)?{SIGNS}(?:({NUMBER}){_NUMBER_END}|([a-j])\b)"
-    r"(?=[\s$*.!)\]\\]*(?:\n|\Z))"
+_CHOSEN = re.compile(  # "Therefore C", "I think (B) is right", a letter on a line of its own
+    r"(?:\b(?:therefore|thus|hence|so|but|choose|pick|select|go with|making it|it is|it's|i mean"
+    r"|actually|final|think|believe|guess|say|that|maybe|perhaps|no|rather)[,:]?(?=[\s*$(])|[.\n])[\s*$]{0,9}"
+    r"(?:(?:the )?(?:(?:right|correct|better|best|final) )?(?:option|choice|answer)(?: is)? )?"
+    r"[*$]{0,2}\(?\b([a-hj])\)?[*$]{0,2}(?=[\s.!]*(?:\n|\Z)|[.!;]\s"
+    r"| (?:is|seems|looks) (?:(?:also|indeed|much|the) )*(?:right|correct|better|answer)\b)"
+)
+_FIGURE = re.compile(
+    r"\[asy\].*?(?:\[/asy\]|\Z)|```[a-z].*?(?:```|\Z)"
+    r"|\\begin\{([bpv]?matrix|array|cases|tikzpicture)\}.*?(?:\\end\{\1\}|\Z)",
+    re.DOTALL,
 )
 _ASSIGNED = re.compile(r"(?<![\w\\{(+*/^-])([a-z])[\s$*]*=[^.,;\n]*")
-_WHERE = re.compile(rf"\b(?:at|for|when|where|with)[\s$\\(]*{_ASSIGNED.pattern}")
+_WHERE = re.compile(rf"\b(?:at|for|when|where|with|here|let)[\s$\\(]*{_ASSIGNED.pattern}")
 _NAME = re.compile(r"(?<![a-z\\])([a-z])[\s$*]*=[\s$*\\(\[]*\Z", re.IGNORECASE)
 _MARKS = re.compile(r"[$,]|\\! ?|\\\$|(?<=\\)[dt](?=frac)")
-_SENTENCE = re.compile(r"(?:[^.!?\n]|\.(?=\d)|!(?=[\\=\d]))+")
+_SENTENCE = re.compile(r"(?:[^.!?\n]|\.(?=\d)|!(?=\s?[\\=\d]))+")
 _HYPOTHESIS = re.compile(
     r"\b(?:if|unless|had (?:we|not|it)|without|suppose|assuming|would|wrong|mistakes?|errors?"
-    r"|(?:might|may|could) (?:think|expect|guess|say)"
-    r"|(?:double-?)?check|verif\w+|confirm|part \W?\w)\b",
+    r"|(?:might|may|could) (?:also )?(?:have|think|expect|guess|say)|part \W?\w)\b"
+    r"|\b(?:confidence|certainty|difficulty|level|rating|score|source)\b[^.\n]{0,10}[:=]",
 )
 # From there on, numbers belong to a check or to an explanation.
 _CHECK = re.compile(
     r"(?:check(?<!recheck)(?<!re-check)|verif|confirm|explanation|explained"
-    r"|here(?:'s| is) (?:why|how)"
-    r"|step|proof|reason|alternativ|substitut|plug|test|note\b|remark|indeed\b)",
+    r"|here(?:'s| is) (?:why|how)|(?<!\d )step|proof|reason|alternativ|substitut|plug|test|\nor\n)",
 )
-_VERIFICATION = re.compile(r"check|verif|confirm|test|\bback\b|original")
+_VERIFICATION = re.compile(r"check|verif|confirm|proof|test|\bback\b|original|\nor\n")
 _CONCLUSION = re.compile(
-    r"[\s$*)\]\\]*(?:therefore|thus|hence|so|consequently|as a result|in (?:conclusion|summary))\b"
+    r"[\s$*)\]\\]*"
+    r"(?:therefore|thus|hence|so|consequently|as a result|in (?:conclusion|summary)|but|however)\b"
 )
-_CONCLUDING = re.compile(rf"[.!?\n]{_CONCLUSION.pattern}|, so we (?:get|obtain|find)\b")
-_BECAUSE = re.compile(r"[\s$*)\]\\}]*,?\s*(?:because|since|as)\b")
-_REDONE = (
-    r"re-?(?:check|comput|calculat|count|do\b|doing|consider|think|evaluat|examin|view\b)\w*"
-    r"|tr(?:y|ying) again|start(?:ing)? over"
+_DENIED = re.compile(rf"\bnot {SIGNS}({NUMBER}){_NUMBER_END}")
+_DIGITS = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+_REDO = re.compile(
+    r"\b(?:let(?:'s| me| us)|i'll|i will) (?:\w+ )?"
+    r"(?:re-?(?:check|comput|calculat|count|do\b|doing|consider|think|evaluat|examin|view\b)\w*"
+    r"|tr(?:y|ying) again|start(?:ing)? over)"
 )
-_STEP = re.compile(
-    r"\b(?:subtract|add(?:ing)?\b|multipl[yi]|divid(?:e\b|ing)|doubl(?:ed?|ing)\b|halv|remov|exclud(?:e|ing)"
-    r"|round(?:s|ed|ing)?\b[^.\n]{0,20} (?:up|down|off|to)\b"
-    rf"|tak(?:e|ing) away|of (?:these|those|them|which)\b|(?:half of|twice) (?:it|this|that)\b"
-    rf"|{_REDONE})",
+_WORDED = (  # not "one", a pronoun
+    rf"(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(COUNTS[1:10])}))?|{'|'.join(COUNTS[2:])}"
 )
-_AGAIN = re.compile(  # "On closer inspection, it is 6"
-    r"\b(?:closer (?:look|inspection|examination|reading)|(?:second|another|fresh) (?:look|reading)"
-    r"|look(?:ed|ing)? [^.\n]{0,20}\bagain|re-?(?:read|inspect)\w*)\b"
+_VALUE = re.compile(  # the 6 of 8 - 2 = 6, the 7 of "6 rows of 7"
+    rf"(?<![\w.,^{{\\-])(?:({NUMBER}(?:\\?%)?)(?!(?:st|nd|rd|th|[b-z])\b|\\?%|-[a-z])(?:(?<=%)|{_NUMBER_END})"
+    rf"|\b({_WORDED})\b(?!-| (?:hundred|thousand|more|less|fewer|times)))"
+    r"(?! (?:by|x|and) \d| [a-z]+s of \d"
+    r"| (?:steps?|conditions?|cases|equations?|digits?|divisors|decimal|significant)\b"
+    r"|(?<=%) (?:of|sure|certain|confident)\b)"
 )
-_REDO = re.compile(rf"\b(?:let(?:'s| me| us)|i'll|i will) (?:\w+ )?(?:{_REDONE})")
-_FIRST_STEP = re.compile(  # right after the answer
-    r"[\s$*)\]\\}.,;:]{1,9}(?:(?:so|and) )?"
-    r"(?:(?:after )?(?!during|interesting)[a-z]{2,}ing"
-    r"|(?:(?:she|he|it|we|they) )?then|next|after (?:that|this)|finally"
-    r"|in (?:the end|total)|plus|minus|times|less|rounded"
-    r"|the (?:question|problem) (?:asks|wants))\b"
+_OPERAND = re.compile(  # what stands before a number that is no result
+    rf"(?:(?:[\d)}}\]]|(?<![a-z])[a-z])\s?[-+*/×·÷^]|(?<![-=])>|[<≤≥≠±≈]"
+    r"|\\(?:cdot|times|div|pm|mp|leq?|geq?|neq?|lt|gt|approx)(?![a-z]))[\s$\\({]*\Z|\d\s?\Z"
+    r"|(?:n't|\b(?:than|by|between|from|per|times|over|under|below|above|beyond|exceeds?|within"
+    r"|during|after|before|until|not|the|these|those|all|both|each|every|another|other"
+    r"|theorem|equation|example|problem|page|section|steps?|lemma|figure|part|to choose|p?mod"
+    r"|(?<!result )(?<!results )(?<!resulting )in"
+    r"|(?:\w*[a-z]s|\d|out|instead|product|multiple|factor|divisor|power|root|half|third|quarter"
+    r"|each|all|group|set|pair|one) of))[\s$\\(*]*\Z"
+    rf"|\b(?:between|of|from|by|multiply|add|subtract|divide|multiplying|adding)\s{SIGNS}"
+    rf"(?:(?:{NUMBER},?\s)+(?:(?:and|or)\s)?|{NUMBER}[^.;,\d]{{0,20}} (?:and|to|by|with|from)\s)"
+    r"[$\\(]*\Z",
 )
-_RESULT = re.compile(
-    r"(?:\b(?:get|gives?(?: us)?|giving|obtain|yields?|leav(?:es?|ing)|have|has|find|is|it's"
-    r"|that's|are|remain|so|makes|equals|total|total of|only|finally|find that)\b|\\equiv|[=:])"
-    rf"{SIGNS}({NUMBER})|({NUMBER}){SIGNS}(?:remain|are left|left)\b"
-    rf"|\bround(?:s|ed|ing)?\b[^.\n]{{0,20}} to(?! {PRECISION}){SIGNS}({NUMBER})",
+_LEADS = (  # to a result
+    r"so|thus|hence|therefore|also|too|plus|making|giving|leaving|bringing|yielding|resulting"
+    r"|totall?ing|which (?:makes|gives|leaves|brings)|becomes?|total|drops?|rises?"
 )
-_CONCLUDED = re.compile(  # and "it takes 6"
-    rf"(?:{_RESULT.pattern}|\b[a-z]{{2,}}(?:[a-z]s| to(?! {PRECISION})) {NUMBER}){_NUMBER_END}"
+_OWN = re.compile(  # the end of the answer's sentence, "5 daps are equal to 7 yaps"
+    r"(?:[ $*)}\]]|\\[ )\],;:!]|\\text\{)*"
+    r"(?!(?:and|minus|less|then|or|vs|versus|should|must|is|are|was|were|to|makes?|gives?|equals?)\b)"
+    rf"(?=[a-z])(?:(?!\b(?:{_LEADS}|and(?! \d)|more|extra)\b)[^.,;:!?\n(→]|\.(?=\d)"
+    r"|\(which[^()]*\)|(?<=\d),(?= (?:or |and )?\d))*"
 )
-_VALUE = re.compile(rf"(?<![\w.^{{\\-])({NUMBER}){_NUMBER_END}")  # the 6 of 8 - 2 = 6
+_LEADING = re.compile(rf"\b(?:{_LEADS})\b|:\s*\d")
+_ASIDE = re.compile(
+    r"\A\W*(?:each|every)\b|\bthe other [a-z]+, |\b(?:note that|remark|indeed|recall|observe"
+    r"|remember|extraneous|reject(?:ed)?)\b"
+)
+_CLAUSES = re.compile(  # a reason, a way, an item of a list
+    r"\A\W*(?:since|because|as|when|after)\b[^,]*,"
+    r"|\b(?:because|since)\b.*?(?=,? (?:so|hence|thus|therefore|which)\b|\Z)"
+    r"|\b(?:by|using|from) [a-z]+ing\b(?:(?!\b(?:we|you|he|she|it|i|there)\b)[^,;])*",
+    re.DOTALL,
+)
+_ITEM = re.compile(r"(?:\A|(?<=\n)|(?<=[.:!]\s))[ \t*#]{0,5}\d[.)](?=\s[*$\\]{0,3}[a-z\d])")
 
 
 def without_others(after: str, before: str, answer: str) -> str:
-    """The text after an answer without the values of other variables than the answer's."""
+    """The text after an answer without figures, and the values of other variables."""
+    after = _FIGURE.sub("", after)
     named = _NAME.search(before) or re.match(r"[\s$]*([A-Za-z])\s*=", answer)
     if not named:
         return after
@@ -129,65 +148,54 @@ def without_others(after: str, before: str, answer: str) -> str:
 
 def after_statements(text: str, answer: str) -> str | None:
     """What follows the last statement of the answer; None where a statement differs from it."""
-    alone = _ALONE.match(text)
-    found = [*_STATED.finditer(text), *_AFFIRMED.finditer(text), *([alone] if alone else [])]
+    found = [match for pattern in (_STATED, _AFFIRMED, _CHOSEN) for match in pattern.finditer(text)]
     rest = text
     for stated in sorted(found, key=lambda match: match.start()):
+        before = (text, sentence_start(text, stated.start()), stated.start())
         if is_answer(next(filter(None, stated.groups())), answer) is not False:
             rest = text[stated.end() :]
-        elif not _HYPOTHESIS.search(text, sentence_start(text, stated.start()), stated.start()):
+        elif not (_HYPOTHESIS.search(*before) or _VERIFICATION.search(*before)):
             return None
     return rest
 
 
 def ends_elsewhere(text: str, answer: str) -> bool:
-    """Whether further steps, or a conclusion, end in another result: "Subtracting 2, we get 16".
-
-    Not where one of them is the answer: the steps explain it.
-    """
-    if again := _AGAIN.search(text, 0, MAX_STEP):
-        values = _VALUE.findall(text, sentence_start(text, again.start()))
-        return bool(values) and all(is_answer(value, answer) is False for value in values)
-    step = _FIRST_STEP.match(text) or _STEP.search(text, 0, MAX_STEP)
-    if not (step or _CONCLUDING.search(text, 0, MAX_STEP)) or _BECAUSE.match(text):
-        return False
+    """Whether the last result after an answer is another one: "Subtracting 2, we get 16"."""
+    if any(is_answer(denied[1], answer) for denied in _DENIED.finditer(text)):
+        return True
+    text = _ITEM.sub("", text)
     check = _CHECK.search(text)
     stop = check.start() if check else len(text)
-    if step and step.end() <= stop:
-        start = sentence_start(text, step.start())
-        results = _results(_SENTENCE.findall(text, start, stop))
-    else:
-        results = _concluded(text[:stop])
-    if not results:
-        return step is not None and _REDO.search(text, 0, stop) is not None
-    results += _late_results(text, stop)
-    return all(is_answer(result, answer) is False for result in results)
+    own = _OWN.match(text, 0, stop)
+    steps = _SENTENCE.findall(text, own.end() if own else 0, stop)
+    last = _last_result(_checked(text, stop, answer)) or _last_result(steps)
+    if last is None:
+        return _REDO.search(text, 0, stop) is not None
+    return is_answer(last, answer) is False
 
 
-def _concluded(text: str) -> list[str]:
-    """The numbers from the first conclusion with a result on: "Thus Ann is 18 and Tom is 16"."""
-    for conclusion in _CONCLUDING.finditer(text, 0, MAX_STEP):
-        sentences = _SENTENCE.findall(text, sentence_start(text, conclusion.end()))
-        first = _WHERE.sub("", sentences[0])  # "the maximum is at x = 3"
-        if _CONCLUDED.search(first) and not _HYPOTHESIS.search(first):
-            return _VALUE.findall("\n".join(sentences))
-    return []
-
-
-def _late_results(text: str, start: int) -> list[str]:
-    """The results from there on that are no part of a check."""
+def _checked(text: str, start: int, answer: str) -> list[str]:
+    """The sentences from there on that are no part of a check: an equation, or of the answer."""
     check = _VERIFICATION.search(text, start)
     stop = check.start() if check else len(text)
     sentences = _SENTENCE.findall(text, stop)
-    return _results([*_SENTENCE.findall(text, start, stop), *filter(_CONCLUSION.match, sentences)])
+    is_check = "=" in text[stop:]
+    if is_check or any(is_answer(x, answer) for x in _DIGITS.findall(text, stop)):
+        sentences = list(filter(_CONCLUSION.match, sentences))
+    return _SENTENCE.findall(text, start, stop) + sentences
 
 
-def _results(sentences: list[str]) -> list[str]:
-    """The last result of each sentence that is no hypothesis."""
-    ends = [
-        _RESULT.findall(sentence)[-1:] for sentence in sentences if not _HYPOTHESIS.search(sentence)
-    ]
-    return ["".join(groups) for last in ends for groups in last]
+def _last_result(sentences: list[str]) -> str | None:
+    """The last number that may be a result."""
+    for sentence in reversed(sentences):
+        is_aside = _ASIDE.search(sentence) and not _LEADING.search(sentence)
+        if is_aside or _HYPOTHESIS.search(sentence):
+            continue
+        said = _CLAUSES.sub("", _WHERE.sub("", sentence))
+        for value in reversed([*_VALUE.finditer(said)]):
+            if not _OPERAND.search(said, max(0, value.start() - 60), value.start()):
+                return value[1] or value[2]
+    return None
 
 
 def sentence_start(text: str, at: int) -> int:
@@ -198,17 +206,19 @@ def is_answer(stated: str, answer: str) -> bool | None:
     """Whether a number, or the letter of a choice, is the answer; None where that is not sure."""
     if answer == stated:
         return True
-    if stated.isalpha():
+    if len(stated) == 1 and stated.isalpha():
         choice = normalise(answer) or ""
         return same_choice(stated.upper(), choice) if same_choice(choice, choice) else None
-    y = exact.value(_MARKS.sub("", stated))
-    x = _number(answer)
+    x, y = _number(answer), _number(_MARKS.sub("", stated))
     if x is None or y is None:
         return None
     place = exact.last_place(stated) if "." in stated else None
-    return x in (y, 100 * y, y / 100) or abs(x - y) < (place or 0)  # 0.5 is 50%
+    if "%" in stated or "%" in answer or "percent" in answer:  # 0.5 is 50%
+        return x in (y, 100 * y, y / 100)
+    return abs(x - y) < (place or 0) or x == y
 
 
+@lru_cache(maxsize=1024)
 def _number(text: str) -> Fraction | None:
     """The value of a number, perhaps with a name and a unit."""
     if (plain := exact.value(text)) is not None:
