@@ -79,7 +79,7 @@ SENTENCE_END = re.compile(
     r"|,?\s(?:\(?(?:because|since)|so|as|for|which|or,? equivalently)\b"
     r"|,?\s(?:rather than|instead of|or rather|i\.e|that is|making|giving|leaving|bringing)\b"
     r"|\s?(?:->|→)\s?(?=[$\\]{0,2}\d)"
-    r"|\s[(\[](?=\d+ [a-z]{3,}[^()]*\)"
+    r"|\s[(\[](?=\d+ [a-z]{3,}[^()]*\)|[\d\s$.+*/×·-]+="
     r"|(?!(?:mod|(?:in )?base|or|and|with)\b)(?:[a-z]{2,}|i mean)\b[^()\[\]]*\d)"
     r"|[,;]\s(?!(?:and|or|maybe|perhaps|possibly|alternatively)\b"
     r"|(?:but|though)\b.{0,20}\b(?:could|might|may|maybe|perhaps|possibly)\b)(?=(?:[a-z]{2,}|I)\b)"

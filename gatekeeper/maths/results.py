@@ -62,6 +62,9 @@ _FIGURE = re.compile(
     r"|\\begin\{([bpv]?matrix|array|cases|tikzpicture)\}.*?(?:\\end\{\1\}|\Z)",
     re.DOTALL,
 )
+_FONT = re.compile(
+    r"\\(?:text|math)(?:bf|it|rm|sf|tt)?\{([^{}]*)\}|__(.{1,40}?)__|<([biu])>(.{1,40}?)</\3>"
+)
 _ASSIGNED = re.compile(r"(?<![\w\\{(+*/^-])([a-z])[\s$*]*=[^.,;\n]*")
 _WHERE = re.compile(rf"\b(?:at|for|when|where|with|here|let)[\s$\\(]*{_ASSIGNED.pattern}")
 _NAME = re.compile(r"(?<![a-z\\])([a-z])[\s$*]*=[\s$*\\(\[]*\Z", re.IGNORECASE)
@@ -83,6 +86,7 @@ _CONCLUSION = re.compile(
     r"(?:therefore|thus|hence|so|consequently|as a result|in (?:conclusion|summary)|but|however)\b"
 )
 _DENIED = re.compile(rf"\bnot {SIGNS}({NUMBER}){_NUMBER_END}")
+_MATCHED = re.compile(r"\b(?:match(?:es)?|agrees?|consistent|as (?:given|stated|we can see))\b")
 _DIGITS = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 _REDO = re.compile(
     r"\b(?:let(?:'s| me| us)|i'll|i will) (?:\w+ )?"
@@ -95,13 +99,18 @@ _WORDED = (  # not "one", a pronoun
 _VALUE = re.compile(  # the 6 of 8 - 2 = 6, the 7 of "6 rows of 7"
     rf"(?<![\w.,^{{\\-])(?:({NUMBER}(?:\\?%)?)(?!(?:st|nd|rd|th|[b-z])\b|\\?%|-[a-z])(?:(?<=%)|{_NUMBER_END})"
     rf"|\b({_WORDED})\b(?!-| (?:hundred|thousand|more|less|fewer|times)))"
-    r"(?! (?:by|x|and) \d| [a-z]+s of \d"
+    r"(?!\s?[<>≤≥]| (?:by|x|and) \d| [a-z]+s of \d| (?:is|was)(?:n't| not)\b"
     r"| (?:steps?|conditions?|cases|equations?|digits?|divisors|decimal|significant)\b"
     r"|(?<=%) (?:of|sure|certain|confident)\b)"
 )
+_FORMULA = re.compile(  # with a number
+    r"\$[^$\d]*\d[^$]*\$|\\\(.{1,200}?\\\)|[(\[][^()\[\]$\n]*\d[^()\[\]$\n]*[)\]]|[^\s$]*\d[^\s$]*"
+)
+_NUMERIC = re.compile(r"[-+.\d\s]|\\cdot")
+_ORDERED = re.compile(r"[(\[,]")  # its order counts
 _OPERAND = re.compile(  # what stands before a number that is no result
-    rf"(?:(?:[\d)}}\]]|(?<![a-z])[a-z])\s?[-+*/×·÷^]|(?<![-=])>|[<≤≥≠±≈]"
-    r"|\\(?:cdot|times|div|pm|mp|leq?|geq?|neq?|lt|gt|approx)(?![a-z]))[\s$\\({]*\Z|\d\s?\Z"
+    rf"(?:(?:[\d)}}\]]|(?<![a-z])[a-z])\s?[-+*/×·÷^]|(?<![-=])>|[<≤≥≠±]"
+    r"|\\(?:cdot|times|div|pm|mp|leq?|geq?|neq?|lt|gt)(?![a-z]))[\s$\\({]*\Z|\d\s?\Z"
     r"|(?:n't|\b(?:than|by|between|from|per|times|over|under|below|above|beyond|exceeds?|within"
     r"|during|after|before|until|not|the|these|those|all|both|each|every|another|other"
     r"|theorem|equation|example|problem|page|section|steps?|lemma|figure|part|to choose|p?mod"
@@ -122,10 +131,10 @@ _OWN = re.compile(  # the end of the answer's sentence, "5 daps are equal to 7 y
     rf"(?=[a-z])(?:(?!\b(?:{_LEADS}|and(?! \d)|more|extra)\b)[^.,;:!?\n(→]|\.(?=\d)"
     r"|\(which[^()]*\)|(?<=\d),(?= (?:or |and )?\d))*"
 )
-_LEADING = re.compile(rf"\b(?:{_LEADS})\b|:\s*\d")
+_LEADING = re.compile(rf"\b(?:{_LEADS})\b|[:;]\s*\d")
 _ASIDE = re.compile(
-    r"\A\W*(?:each|every)\b|\bthe other [a-z]+, |\b(?:note that|remark|indeed|recall|observe"
-    r"|remember|extraneous|reject(?:ed)?)\b"
+    r"\A\W*(?:each|every)\b|\bthe other [a-z]+(?:,| is\b| was\b)"
+    r"|\b(?:note that|remark|indeed|recall|observe|remember|extraneous|reject(?:ed)?)\b"
 )
 _CLAUSES = re.compile(  # a reason, a way, an item of a list
     r"\A\W*(?:since|because|as|when|after)\b[^,]*,"
@@ -137,8 +146,8 @@ _ITEM = re.compile(r"(?:\A|(?<=\n)|(?<=[.:!]\s))[ \t*#]{0,5}\d[.)](?=\s[*$\\]{0,
 
 
 def without_others(after: str, before: str, answer: str) -> str:
-    """The text after an answer without figures, and the values of other variables."""
-    after = _FIGURE.sub("", after)
+    """The text after an answer without figures, fonts, and the values of other variables."""
+    after = _FONT.sub(lambda m: m[1] or m[2] or m[4] or "", _FIGURE.sub("", after))
     named = _NAME.search(before) or re.match(r"[\s$]*([A-Za-z])\s*=", answer)
     if not named:
         return after
@@ -152,9 +161,10 @@ def after_statements(text: str, answer: str) -> str | None:
     rest = text
     for stated in sorted(found, key=lambda match: match.start()):
         before = (text, sentence_start(text, stated.start()), stated.start())
-        if is_answer(next(filter(None, stated.groups())), answer) is not False:
+        is_same = is_answer(next(filter(None, stated.groups())), answer)
+        if is_same:
             rest = text[stated.end() :]
-        elif not (_HYPOTHESIS.search(*before) or _VERIFICATION.search(*before)):
+        if is_same is False and not any(x.search(*before) for x in (_HYPOTHESIS, _VERIFICATION)):
             return None
     return rest
 
@@ -168,10 +178,8 @@ def ends_elsewhere(text: str, answer: str) -> bool:
     stop = check.start() if check else len(text)
     own = _OWN.match(text, 0, stop)
     steps = _SENTENCE.findall(text, own.end() if own else 0, stop)
-    last = _last_result(_checked(text, stop, answer)) or _last_result(steps)
-    if last is None:
-        return _REDO.search(text, 0, stop) is not None
-    return is_answer(last, answer) is False
+    is_same = _ends_in([*steps, *_checked(text, stop, answer)], answer)
+    return _REDO.search(text, 0, stop) is not None if is_same is None else not is_same
 
 
 def _checked(text: str, start: int, answer: str) -> list[str]:
@@ -185,17 +193,43 @@ def _checked(text: str, start: int, answer: str) -> list[str]:
     return _SENTENCE.findall(text, start, stop) + sentences
 
 
-def _last_result(sentences: list[str]) -> str | None:
-    """The last number that may be a result."""
+def _ends_in(sentences: list[str], answer: str) -> bool | None:
+    """Whether the last result is the answer; None where there is none."""
+    is_number = _number(answer) is not None
+    pattern, compare = (_VALUE, is_answer) if is_number else (_FORMULA, _is_formula)
     for sentence in reversed(sentences):
         is_aside = _ASIDE.search(sentence) and not _LEADING.search(sentence)
-        if is_aside or _HYPOTHESIS.search(sentence):
+        if is_aside or _HYPOTHESIS.search(sentence) or _is_match(sentence, answer):
             continue
         said = _CLAUSES.sub("", _WHERE.sub("", sentence))
-        for value in reversed([*_VALUE.finditer(said)]):
+        for value in reversed([*pattern.finditer(said)]):
             if not _OPERAND.search(said, max(0, value.start() - 60), value.start()):
-                return value[1] or value[2]
+                is_same = compare(value[0], answer)
+                if is_same is not None:
+                    return is_same
     return None
+
+
+def _is_match(sentence: str, answer: str) -> bool:
+    """Whether a sentence says that the answer fits: "15 + 3 is 18, which matches"."""
+    numbers = _DIGITS.findall(sentence) if _MATCHED.search(sentence) else []
+    return any(is_answer(number, answer) for number in numbers)
+
+
+def _is_formula(formula: str, answer: str) -> bool | None:
+    r"""Whether a formula is the answer; None where it looks unlike: the slope of 2x+1."""
+    sides = [_canonical(side.rstrip(".,;")) for side in formula.split("=")]
+    wanted = _canonical(answer.lower().rpartition("=")[2])
+    if wanted in sides:
+        return True
+    is_alike = _NUMERIC.sub("", wanted) == _NUMERIC.sub("", sides[-1]) != ""
+    is_reordered = not _ORDERED.search(wanted) and sorted(wanted) == sorted(sides[-1])
+    return False if is_alike and not is_reordered else None
+
+
+@lru_cache(maxsize=1024)
+def _canonical(text: str) -> str:
+    return normalise(text) or ""
 
 
 def sentence_start(text: str, at: int) -> int:

@@ -1656,7 +1656,7 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     # what follows an answer, a letter with its value, words alone
     ("boxes", "160", r"\boxed{2 \text{ hours } 40 \text{ minutes}}", True),
     ("cues", "104", "The answer is one hundred and four hours.", True),
-    ("cues", "35", "So he has 35. Final answer: 35 (35 + 0 = 35).", UNKNOWN),
+    ("cues", "35", "So he has 35. Final answer: 35 (35 + 0 = 35).", True),
     ("reported", r"\tan^{-1}(2)", r"\arctan \frac{1}{2}", False),
     ("reported", r"\tan^{-1}(2)", r"\cot 2", False),
     (

@@ -60,6 +60,10 @@ CONTINUED = (  # to 49
     "Ann has 42 of them, and Tom 49.",
     "Tom's share is 49.",
     "Double it.",
+    r"We obtain $\mathbf{49}$.",
+    "We obtain <b>49</b>.",
+    "Every one counts; 49.",
+    "So $\\approx 49$.",
 )
 CONFIRMED = (
     "Looking at it again, 6 rows of 7 seats make 42.",
@@ -86,6 +90,8 @@ CONFIRMED = (
     "I'm 95% sure. Confidence: 0.9",
     "Steps:\n1. Count 49 seats.\n2. Subtract 7.\n3. Get 42.",
     "It is a 2-digit number.",
+    "We can see that 42 + 7 = 49, as given.",
+    "Of course, 49 > 42.",
     "[asy] draw((0,0)--(49,7)); [/asy]",
     "This is 7 less than 49.",
 )
@@ -158,6 +164,27 @@ OTHER_CHOICE = [
         "\n\n(C)",
     )
 ]
+FORMULAS = [  # the answer, and what may stand after it
+    (r"\frac{\pi}{4}", r"Doubling this gives $\frac{\pi}{2}$."),
+    (r"\frac{\pi}{4}", r"There are two such sectors, making \frac\pi2."),
+    (r"2\sqrt3", r"So the perimeter is $4\sqrt{3}$."),
+    (r"2\sqrt3", "\n\n$4\\sqrt3$"),
+    ("2x+1", r"Shifting up by 3: $y = 2x+4$."),
+    ("2x+1", "The answer is $2x-1$."),
+    ("(1,2)", "Reflected, (2, 1)."),
+    ("[0,1)", "The domain is then $[0,2)$."),
+    ("2,3", "The roots of the second are $2,5$."),
+    ("3+2i", "Therefore $z = 4+2i$."),
+]
+EXPLAINED = [
+    (r"\frac{\pi}{4}", r"So the area is $\frac\pi4$, about 0.785."),
+    (r"\frac{\pi}{4}", r"A common mistake is $\frac{\pi}{2}$."),
+    (r"\frac{\pi}{4}", r"Check: $2\cdot\frac{\pi}{4}=\frac{\pi}{2}$."),
+    (r"2\sqrt3", r"It is the positive root of $x^2=12$."),
+    (r"2\sqrt3", r"The other root is $-2\sqrt3$."),
+    ("2x+1", "Its slope is 2. So $f(x)=1+2x$."),
+    ("(1,2)", r"It is $\sqrt5$ from the origin, and lies between (0,1) and (2,3)."),
+]
 BOTH = [
     (gold, text)
     for golds, texts in (
@@ -189,6 +216,8 @@ def ends(first: tuple[str, ...], then: tuple[str, ...]) -> list[str]:
         (BOTH, {"infra_error"}),
         (SUPPOSED, {"failed", "no_answer", "infra_error"}),
         (OTHER_CHOICE, {"infra_error"}),
+        ([(gold, rf"\boxed{{{gold}}}. {then}") for gold, then in FORMULAS], {"infra_error"}),
+        ([(gold, rf"\boxed{{{gold}}}. {then}") for gold, then in EXPLAINED], {"passed"}),
     ],
 )
 def test_ends_in_prose(
