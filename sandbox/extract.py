@@ -11,8 +11,13 @@ __all__ = ["binds", "extract_code"]
 
 # A fence may be the first thing of an item of a list.
 _OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*([\w+.-]*)")
-_READING = re.compile(r"\binput\b|\bstdin\b|\bopen\(0|\bread\(0")
+_READING = re.compile(r"\b(?:file)?input\b|\bstdin\b|\bopen\(0|\bread\(0")
+_PRINTING = re.compile(r"\bprint\b|\bstdout\b|\bwrite\(1")
 _PYTHON = re.compile(r"i?python[\d.]*|py3?").fullmatch
+_THOUGHT = re.compile(r"\s*<think(?:ing)?>")
+# Alone on its line, where the prompt has opened it: a program may have it in a text.
+_THOUGHT_ENDS = re.compile(r"^[ \t]*</think(?:ing)?>[ \t]*$", re.MULTILINE)
+_ENDS = re.compile(r"</think(?:ing)?>")
 
 
 def extract_code(
@@ -23,33 +28,44 @@ def extract_code(
     Parameters
     ----------
     text
-        The model's answer.
+        The model's answer. What it thinks before is no part of it.
     names
         Names that the tests use. A fence that binds none of them may show how to call the solution.
     as_written
         Whether a fence keeps the indentation that its lines share, as the rest of a function does.
     reads
-        Whether the program reads standard input. A fence that does not may show what it prints.
+        Whether the program reads standard input. A fence that does not may show what it prints, one
+        that does not print how it reads.
 
     Returns
     -------
     str
         The last Markdown fence that is labelled as Python; else the last without a label; else all
-        of the text. Those that bind most of the names take precedence, and those that read, if
-        the program does: others may show a part of the solution again.
+        of the text. Those that bind most of the names take precedence, and those that read and
+        print, if the program does: others may show a part of the solution again. A fence with
+        another label counts if it does that.
     """
-    text = text.removeprefix("\ufeff")  # byte order mark: not valid in a string of Python code
-    found = list(_fences(text.replace("\r\n", "\n")))
-    labelled = [body for label, body in found if _PYTHON(label)]
-    bodies = labelled or [body for label, body in found if not label]
-    programs = [(dedent(body), body) for body in bodies] or [(text, text)]
+    text = _answer(text.removeprefix("\ufeff"))  # byte order mark: not valid in a string of code
+    found: list[tuple[tuple[int, ...], str]] = []
+    for label, body in _fences(text.replace("\r\n", "\n")):
+        code = dedent(body)
+        fit = [len(_bound(code, names))]
+        fit += [pattern.search(code) is not None for pattern in (_READING, _PRINTING) if reads]
+        known = 2 if _PYTHON(label) else int(not label)
+        if known or any(fit):
+            found.append(((*fit, known), body))
+    best, body = max(reversed(found), key=lambda one: one[0], default=((0,), text))
+    if not best[0] and binds(text, names):  # they are in the docstring of a program
+        body = text
+    return body if as_written else dedent(body)
 
-    def fits(program: tuple[str, str]) -> tuple[int, bool]:
-        code = program[0]
-        return len(_bound(code, names)), reads and _READING.search(code) is not None
 
-    code, body = max(reversed(programs), key=fits)
-    return body if as_written else code
+def _answer(text: str) -> str:
+    """What follows a model's thoughts, in which it may have tried other programs."""
+    end = (_ENDS if _THOUGHT.match(text) else _THOUGHT_ENDS).search(text)
+    if end is not None:
+        return text[end.end() :]
+    return "" if _THOUGHT.match(text) else text
 
 
 def binds(code: str, names: Collection[str]) -> bool:

@@ -6,6 +6,7 @@ import ast
 import builtins
 import contextlib
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +16,7 @@ from gatekeeper.io.syntax import dedent, parse_python
 from gatekeeper.sandbox.apart import ApartError, apart
 from gatekeeper.sandbox.extract import binds, extract_code
 from gatekeeper.sandbox.inside.assertions import asserts
+from gatekeeper.sandbox.inside.nodes import FUNCTIONS
 from gatekeeper.sandbox.json_values import same_or_wrapped, same_value, test_of_call
 from gatekeeper.sandbox.literal import LiteralTest, parse
 from gatekeeper.sandbox.reading import RESERVED, Reading, imported, parsed, read_tests
@@ -23,6 +25,7 @@ __all__ = ["Case", "Suite", "read_suite"]
 
 _MODULES = frozenset({"solution", "candidate", "submission", "answer", "main"})
 _TESTS = ("tests", "test", "test_setup_code", "input_output")  # the fields of a task that are read
+_FUTURE = re.compile(r"^from[ \t]+__future__[ \t].*\n", re.MULTILINE)  # first in a program
 _READ = (*_TESTS, "prompt", "entry_point", "fn_name", "module")
 
 
@@ -101,8 +104,10 @@ class Suite:
             return text
         if not binds(text, [self.entry]):
             return self.prompt + extract_code(answer, names, as_written=True)
-        given = "" if "__future__" in text else self.provided
-        return f"{given}\n{text}" if given else text
+        if not self.provided:
+            return text
+        begin = max((found.end() for found in _FUTURE.finditer(text)), default=0)
+        return f"{text[:begin]}{self.provided}\n{text[begin:]}"
 
 
 def read_suite(identity: str, task: object) -> Suite:
@@ -228,9 +233,8 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
             raise BadInputError(f"{name}={value!r:.80}: give a string")
     with _readable("test", test):
         program, nodes = parsed(test)
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    defined = (node.name for node in nodes if isinstance(node, functions))
-    on_top = [node.name for node in program.body if isinstance(node, functions)]
+    defined = (node.name for node in nodes if isinstance(node, FUNCTIONS))
+    on_top = [node.name for node in program.body if isinstance(node, FUNCTIONS)]
     if "check" in on_top and not entry:
         raise BadInputError("test defines check(candidate): give the function's name, entry_point")
     if not (
@@ -380,24 +384,19 @@ def _readable(name: str, source: object) -> Iterator[None]:
 
 
 def _part(source: str, entry: str | None) -> str:
-    """The imports, definitions and constants of `source`, without what is or uses `entry`."""
-    if not source.strip():
-        return ""
+    """The statements of `source`, without the definition of `entry` and what else uses that."""
     body: list[ast.stmt] = []
     for ending in ("", "\n    pass"):  # `source` may end with the first line of a function
         with contextlib.suppress(SyntaxError, ValueError):
             body = body or parse_python(source + ending).body
-    kept = [
-        node
-        for node in body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        or (isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name != entry)
-        or (
-            isinstance(node, ast.Assign | ast.AnnAssign)
-            and entry not in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        )
-    ]
-    return "\n".join(map(ast.unparse, kept))
+
+    def is_kept(node: ast.stmt) -> bool:
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            return node.name != entry
+        text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        return not text and entry not in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+    return "\n".join(map(ast.unparse, filter(is_kept, body)))
 
 
 def _imports(setup: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 import time
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -141,6 +142,87 @@ def test_a_fence_that_reads_is_the_program_that_reads() -> None:
     task = {"input_output": {"inputs": ["3\n"], "outputs": ["9\n"]}}
     assert read_suite("a", task).candidate(text) == program
     assert extract_code(text) == "print(3 * 3)\n"
+
+
+SOLUTION = "def f(x):\n    return x * x\n"
+CALLED = "```python\nprint(f(3))\n```\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```\n{SOLUTION}```\n{CALLED}",
+        f"{CALLED}```\n{SOLUTION}```\n",
+        f"```text\n{SOLUTION}```\n```\n9\n```\n",
+        f"```python-exec\n{SOLUTION}```\n{CALLED}",
+        f"```ruby\ndef f(x)\n  x\nend\n```\n```python\n{SOLUTION}```\n",
+    ],
+)
+def test_a_fence_that_defines_the_name_is_the_solution_whatever_its_label(text: str) -> None:
+    assert extract_code(text, {"f"}) == SOLUTION
+
+
+def test_a_fence_in_a_docstring_is_not_the_solution() -> None:
+    text = f'def f(x):\n    """Square.\n\n    {CALLED.strip()}\n    """\n    return x * x\n'
+    text = text.replace("print", "    print").replace("\n```\n", "\n    ```\n")
+    assert extract_code(text, {"f"}) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("<think>x\n</think>\ny = 1\n", "\ny = 1\n"),
+        ("\n<thinking>x</thinking>y = 1\n", "y = 1\n"),
+        ("x\n  </think> \ny = 1\n", "\ny = 1\n"),
+        ("<think>y = 1\n", ""),
+        ("y = '</think>'  # </think>\n", "y = '</think>'  # </think>\n"),
+    ],
+)
+def test_thoughts_are_no_part_of_an_answer(text: str, code: str) -> None:
+    assert extract_code(text) == code
+
+
+@pytest.mark.parametrize(
+    "part", ["n = int(input())", "import sys\ndata = sys.stdin.read()", "print(n * n)"]
+)
+@pytest.mark.parametrize("read", ["int(input())", "next(map(int, fileinput.input()))"])
+def test_a_fence_that_only_reads_is_not_the_program(part: str, read: str) -> None:
+    program = f"import fileinput\nn = {read}\nprint(n * n)\n"
+    text = USAGE.format(program.strip(), part)
+    assert extract_code(text, reads=True) == program
+
+
+PROMPT = """
+from math import prod
+try:
+    from math import isqrt
+except ImportError:
+    isqrt = None
+LOW, HIGH = 2, 9
+
+async def later(x):
+    return x
+
+def f(x):
+    \"\"\"It is a square.\"\"\"
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from __future__ import annotations\n\ndef f(x: prod) -> int:\n    return prod([x, x])\n",
+        "# no __future__\ndef f(x):\n    return prod([x, x])\n",
+        "def f(x):\n    return x ** LOW\n",
+        "import asyncio\ndef f(x):\n    return asyncio.run(later(x * x))\n",
+        "def f(x):\n    return isqrt(x) * 9\n",
+    ],
+)
+def test_a_whole_program_may_use_what_the_prompt_defines(code: str) -> None:
+    task = {"test": "def check(candidate):\n    assert candidate(3) == 9\n", "prompt": PROMPT}
+    names: dict[str, Any] = {}
+    exec(read_suite("a", task | {"entry_point": "f"}).candidate(code), names)
+    assert names["f"](3) == 9
 
 
 # What a fence was before it was read line by line, which took a time that grew with its square.

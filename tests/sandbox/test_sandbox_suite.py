@@ -100,8 +100,8 @@ def test_a_prompt_is_put_before_its_completion() -> None:
     assert "import math" in given
     assert "def f" not in given
     future = f"from __future__ import annotations\n{whole}"
-    assert suite.candidate(future) == future
-    assert read(test=CHECK, entry_point="f").candidate(body) == body
+    assert suite.candidate(future) == future.replace("\n", f"\n{given}", 1)
+    assert read(test=CHECK, entry_point="f").candidate(body) == body.lstrip()
     assert suite.candidate(f"So:\n```python\n{body}```") == PROMPT + body
     constants = f"LIMIT = 3\nshown = lambda: f(2)\n{PROMPT}"
     given = read(test=CHECK, entry_point="f", prompt=constants).candidate(whole)

@@ -54,6 +54,7 @@ from attacks.shapes_tests import SHAPED
 from attacks.shared_lists import SHARED_LISTS
 from attacks.skipped_tests import SKIPPED_TESTS
 from attacks.texts_run import TEXTS_RUN
+from attacks.thoughts import THOUGHTS
 from attacks.threads import THREADS
 from attacks.unlabelled import UNLABELLED
 from attacks.unrun_checks import UNRUN_CHECKS
@@ -93,5 +94,6 @@ PROGRAMS: tuple[Program, ...] = (
         *MADE_TESTS,
         *PATCHED,
         *PYTHON_VALUES,
+        *THOUGHTS,
     ),
 )
