@@ -28,6 +28,17 @@ _PROCESS = frozenset(
         *("sys.getrecursionlimit", "getrecursionlimit"),
     }
 )
+# What a candidate changes for all, in its own process, and an assertion may look at.
+_STATE = frozenset(
+    """
+    sys.path sys.modules sys.meta_path sys.excepthook sys.displayhook warnings.filters
+    logging.root logging.root.level logging.root.handlers logging.root.filters
+    """.split()  # noqa: SIM905
+)
+_STREAMS = frozenset({"sys.stdout", "sys.stderr"})
+_LOGS = frozenset({"debug", "info", "warning", "error", "critical", "exception", "log"})
+_SHOWS = frozenset({"getvalue", "readouterr"})  # what was written to a stream
+_HANDLES = frozenset({"addHandler", "basicConfig", "assertLogs", "assertNoLogs", "caplog"})
 _ENVIRONMENT = frozenset({"os.getenv", "getenv", "os.environ", "environ"})
 # What a candidate may change of a logger in its own process.
 _OF_LOGGERS = frozenset(
@@ -52,14 +63,16 @@ def unreliable(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
     theirs
         Names of the candidate's that the tests use, some of them dotted.
     """
-    found = _asks_process(nodes) or _looks_into_classes(nodes, theirs)
+    found = _asks_process(nodes, theirs) or _looks_into_classes(nodes, theirs)
     return found or _asks_made(nodes, theirs) or _classes_as_data(nodes, theirs)
 
 
-def _asks_process(nodes: Sequence[ast.AST]) -> str:
+def _asks_process(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
     """The problem with tests that compare what a candidate may change in its own process."""
     found = {id(n): dotted(n.func) for n in nodes if isinstance(n, ast.Call)}
     asked = {number: name for number, name in found.items() if name in _PROCESS}
+    if set_up := _logs_by_others(nodes, found.values()):
+        return set_up
     if any(name.endswith("getLogger") for name in found.values()):
         loggers = made_by(nodes, "getLogger") | made_by(nodes, "logging.getLogger")
         for node in nodes:
@@ -69,13 +82,46 @@ def _asks_process(nodes: Sequence[ast.AST]) -> str:
                 and (called(node.value) == "getLogger" or dotted(node.value) in loggers)
             ):
                 asked[id(node)] = f"{node.attr} of a logger"
-    around = _environment(nodes)
+    around = _environment(nodes) | _state(nodes, theirs)
     for node in nodes if asked or around else ():
         asserts = isinstance(node, ast.Assert) or called(node).startswith("assert")
         if asserts or isinstance(node, ast.Compare):
             known = asked | around if asserts else asked  # `if os.environ.get("CI") == "1"`
             for name in (known[id(part)] for part in walk(node) if id(part) in known):
                 return f"{name} is about the candidate's process"
+    return ""
+
+
+def _state(nodes: Sequence[ast.AST], theirs: set[str]) -> dict[int, str]:
+    """What the tests look at of their process, by ids of nodes.
+
+    Of a stream only whether it is another one: the judge follows those that the candidate replaces
+    within a `with` of its own (`inside/outputs.py`).
+    """
+    managers = (item.context_expr for node in nodes for item in getattr(node, "items", ()))
+    entered = (dotted(getattr(manager, "func", manager)) for manager in managers)
+    compared: list[ast.AST] = []
+    if theirs.isdisjoint(entered):
+        for node in nodes:
+            if isinstance(node, ast.Compare):
+                compared += [node.left, *node.comparators]
+            elif called(node) in ("assertIs", "assertIsNot", "assertEqual"):
+                compared += node.args  # type: ignore[attr-defined]
+    parts = [node for node in nodes if isinstance(node, ast.Attribute)]
+    found = {id(node): name for node in parts if (name := dotted(node)) in _STATE}
+    return found | {id(node): name for node in compared if (name := dotted(node)) in _STREAMS}
+
+
+def _logs_by_others(nodes: Sequence[ast.AST], calls: Collection[str]) -> str:
+    """The problem with tests that log, and look at a text that a handler of another has written."""
+    named = {n.attr if isinstance(n, ast.Attribute) else name_of(n) for n in nodes}
+    if named.isdisjoint(_SHOWS) or not named.isdisjoint(_HANDLES):
+        return ""
+    loggers = {"logging", *made_by(nodes, "logging.getLogger"), *made_by(nodes, "getLogger")}
+    for name in calls:
+        owner, _, last = name.rpartition(".")
+        if last in _LOGS and (owner in loggers or "getLogger(" in owner):
+            return f"{name}: the handlers that the candidate adds are in its own process"
     return ""
 
 

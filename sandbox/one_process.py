@@ -7,6 +7,7 @@ would be reliable, so there is none.
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -215,8 +216,8 @@ def _called(node: ast.Call, names: Names) -> str:
         return _of_modules(function.value, names)
     if name in ("setattr", "delattr") or full.endswith(_PATCHES):
         return _replaced(node, full, names)
-    if name == "issubclass" and len(node.args) == 2 and _of_package(node.args[1], names):
-        return f"{ast.unparse(node)}: of a class, its bases in packages are not shown"
+    if name == "issubclass" and len(node.args) == 2 and _is_hidden(node.args, names):
+        return f"{ast.unparse(node)}: of a class, such bases are not shown"
     return _types(node.args, names) if name in ("assertIs", "assertEqual") else ""
 
 
@@ -227,6 +228,20 @@ def _types(sides: Sequence[ast.AST], names: Names) -> str:
         if _of_package(side, names):
             return f"type(…) is {ast.unparse(side)}: isinstance finds the class of a package"
     return ""
+
+
+def _is_hidden(asked: Sequence[ast.AST], names: Names) -> bool:
+    """Whether a class does not show that it extends another: one of a package, or of Python's."""
+    kind, base = asked
+    if _of_package(base, names):
+        return True
+    if dotted(kind) not in names.theirs or dotted(base) in names.bound | names.theirs:
+        return False
+    module, _, name = names.meaning(base).rpartition(".")
+    if module:
+        return module in sys.stdlib_module_names - {"abc", "enum", "numbers", "typing"}
+    found = getattr(builtins, name, object)
+    return isinstance(found, type) and not issubclass(found, BaseException) and found is not object
 
 
 def _of_package(node: ast.AST, names: Names) -> bool:

@@ -39,6 +39,7 @@ _MODULES = (
     "conversations",
     "peer",
     "facts",
+    "outputs",
     "surroundings",
     "signatures",
     "handles",

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gatekeeper.sandbox.inside import facts, surroundings
+from gatekeeper.sandbox.inside import facts, outputs, surroundings
 from gatekeeper.sandbox.inside.handles import (
     FUNCTION,
     Attributes,
@@ -48,6 +48,7 @@ class CandidatePeer(Peer):
         self._tasks = Tasks()
         tasks = {**self._tasks.operations, **self._tasks.turns}
         self._operations = {**facts.OPERATIONS, **tasks, **(more or {})}
+        self._operations["outputs"] = lambda _: outputs.replaced(asked=True)
         self._functions: dict[int, int] = {}  # numbers of functions of the tests, by id
         self._described: dict[int, None] = {}  # numbers of the classes that the tests know
         self.private: dict[int, dict[str, Any]] = {}  # attributes, by the numbers of their objects
@@ -125,7 +126,9 @@ class CandidatePeer(Peer):
         return self._operations[operation](target, *arguments, **keywords)
 
     def _surroundings(self) -> Any:
-        return [text for printed in [*self._printing.values()] for text in printed.take()] or None
+        found = [text for printed in [*self._printing.values()] for text in printed.take()]
+        own = outputs.replaced()
+        return [*found, ("outputs", own)] if own else found or None
 
     def _surrounded(self, around: Any) -> contextlib.AbstractContextManager[list[Any]]:
         return self._applied(around) if around else super()._surrounded(around)

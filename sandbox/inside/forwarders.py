@@ -163,6 +163,8 @@ def _contains(self: Any, item: object) -> bool:
     if kind_of(type(self)).plain:
         value = known.peer.ask("plain", self)
         return item in (as_many(value, _length(self)) if counted(self) else value)
+    if not (has(type(self), "__iter__") or has(type(self), "__getitem__")):
+        raise _refused(self, "contains", (self, item))
     return any(item is found or item == found for found in self)
 
 
@@ -176,11 +178,21 @@ def _not_instead_of(error: BaseException | None) -> Iterator[None]:
             raise
 
 
+def _enter(self: Any) -> Any:
+    found = given(self, ask(self, "enter"))
+    known = inner(self)
+    known.peer.entered.enter(known.number, lambda: ask(self, "outputs"))
+    return found
+
+
 def _exit(self: Any, kind: Any, error: Any, trace: Any, operation: str = "exit") -> bool:
-    swallowed = False
-    with _not_instead_of(error):
-        swallowed = bool(ask(self, operation, kind, error, None))
-    return swallowed and bool(inner(self).peer.guard.swallows(error, trace))
+    swallowed, known = False, inner(self)
+    try:
+        with _not_instead_of(error):
+            swallowed = bool(ask(self, operation, kind, error, None))
+    finally:
+        known.peer.entered.leave(known.number)
+    return swallowed and bool(known.peer.guard.swallows(error, trace))
 
 
 def _call(self: Any, /, *arguments: Any, **keywords: Any) -> Any:
@@ -275,7 +287,8 @@ FORWARDERS: dict[str, Any] = {
         for o in (*CONVERSIONS, "abs")
         if o not in ("str", "repr", "format", "hash", "len")
     },
-    **{f"__{o}__": _plainly(o) for o in ("next", "enter", "aiter")},
+    **{f"__{o}__": _plainly(o) for o in ("next", "aiter")},
+    "__enter__": _enter,
     "__call__": _call,
     **{f"__{o}__": _plainly(o) for o in ("setitem", "delitem")},
     "__getitem__": _getitem,

@@ -29,7 +29,8 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gatekeeper.sandbox.inside import places as placed
@@ -46,6 +47,7 @@ __all__ = ["Peer"]
 _CHUNKS = 1 << 12, 1 << 20  # bytes to read at a time: least, most
 _NOTHING: contextlib.nullcontext[list[Any]] = contextlib.nullcontext([])
 _ENDS = StopIteration, StopAsyncIteration
+_FRAMES, _DEEPEST = 14, 8_000  # of a question within another; the limit up to which they are added
 _SINGLE = frozenset({type(None), bool})  # of whose values there is only one
 
 
@@ -171,7 +173,7 @@ class Peer(Conversations):
                 given, places = [], placed.Places()
             before = {place: placed.contents(item) for place, item in places.items()}
             try:
-                with self._surrounded(surroundings) as printed:
+                with self._surrounded(surroundings) as printed, self._deeper():
                     value = self._perform(operation, *arguments, **keywords)
             finally:  # what it changed before it raised an exception stays changed
                 for place, item in places.items():
@@ -190,6 +192,19 @@ class Peer(Conversations):
         except BaseException as error:
             parts = self._error_parts(error)
             self._send(b"X", (*parts, changes or None, [*printed] or None), known)
+
+    @contextlib.contextmanager
+    def _deeper(self) -> Iterator[None]:
+        """A context for an operation: our own calls around it do not count as its recursion."""
+        before = sys.getrecursionlimit()
+        deeper = before + _FRAMES if self._open else before
+        if before < deeper < _DEEPEST:
+            sys.setrecursionlimit(deeper)
+        try:
+            yield
+        finally:
+            if sys.getrecursionlimit() == deeper != before:  # the program may have set its own
+                sys.setrecursionlimit(before)
 
     def _error_parts(self, error: BaseException) -> Any:
         classes, arguments, state, *more = super()._error_parts(error)

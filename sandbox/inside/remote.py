@@ -34,6 +34,7 @@ from gatekeeper.sandbox.inside.operations import (
     imported,
     is_private,
 )
+from gatekeeper.sandbox.inside.outputs import Entered, instead
 from gatekeeper.sandbox.inside.peer import Peer
 from gatekeeper.sandbox.inside.references import original, reference
 from gatekeeper.sandbox.inside.shown import ClassOf, class_description
@@ -85,6 +86,8 @@ class JudgePeer(Peer):
         What it was handed that asserts something.
     wrappers
         What the candidate made of functions of the tests that assert something.
+    entered
+        Context managers of the candidate's that the tests have entered.
     failed
         An assertion of the tests that failed while the candidate was calling back; not of a test
         that the candidate decorates, which may be retried.
@@ -120,6 +123,7 @@ class JudgePeer(Peer):
         self.handed_over = HandedOver(self.asserting, guard.module)
         self.wrappers = Wrappers(self.asserting)
         self.decisions = Decisions(guard.programs)
+        self.entered = Entered("\n".join(guard.programs))
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered += operation != "get"
@@ -367,12 +371,15 @@ class JudgePeer(Peer):
         return {**(changes or {}), "loop": True} if self._driver.start() else changes
 
     def _surrounded(self, around: Any) -> contextlib.AbstractContextManager[list[Any]]:
+        own: Any = {}
         try:
+            if around and around[-1][0] == "outputs":
+                *around, (_, own) = around
             self._repeat(around or ())
         except BaseException as error:
             self._note(error)
             raise
-        return super()._surrounded(None)
+        return instead(own) if own else super()._surrounded(None)
 
     def _repeat(self, printed: Iterable[Any]) -> None:
         for kind, record in printed:

@@ -12,7 +12,6 @@ import builtins
 import contextlib
 import functools
 import importlib
-import io
 import operator
 import os
 import re
@@ -21,6 +20,8 @@ import time
 import types
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from typing import Any
+
+from gatekeeper.sandbox.inside.outputs import OUTPUTS, own, taken, written
 
 __all__ = ["REPLACEABLE", "Observer", "Printed", "applied"]
 
@@ -38,8 +39,7 @@ REPLACEABLE = {  # functions that a test may replace by a mock, by module
         "sample",
     ),
 }
-_OUTPUTS = ("stdout", "stderr")
-_FOLLOWED = {"os:": ("environ",), "sys:": ("argv", "stdin", *_OUTPUTS)}  # in other ways
+_FOLLOWED = {"os:": ("environ",), "sys:": ("argv", "stdin", *OUTPUTS)}  # in other ways
 _ABSENT = object()  # in the place of an attribute that is not there
 # Modules with one generator for all -> how to get its state, and how to set it.
 _GENERATORS = {"random": ("getstate", "setstate"), "numpy.random": ("get_state", "set_state")}
@@ -71,7 +71,7 @@ class Observer:
         if not self.active:
             return
         self._environ, self._argv = dict(os.environ), [*sys.argv]
-        self._streams = {name: getattr(sys, name) for name in ("stdin", *_OUTPUTS)}
+        self._streams = {name: getattr(sys, name) for name in ("stdin", *OUTPUTS)}
         self._originals = {
             (module.__name__, name): getattr(module, name)
             for module in (builtins, time)
@@ -179,8 +179,8 @@ class Observer:
             found["replaced"] = replaced
         if sys.stdin is not self._streams["stdin"]:
             found["stdin"] = sys.stdin
-        if streams := [n for n in _OUTPUTS if getattr(sys, n) is not self._streams[n]]:
-            found["outputs"] = streams
+        if streams := [name for name in OUTPUTS if own(name) is not self._streams[name]]:
+            found["outputs"] = {name: own(name) is getattr(sys, name) for name in streams}
         if self._recorded:
             found["recorded"] = [*self._recorded]
         return found or None
@@ -259,10 +259,10 @@ def applied(around: dict[str, Any]) -> Iterator[Printed]:
             stack.enter_context(_set(found, name, item))
         if "stdin" in around:
             stack.enter_context(_set(sys, "stdin", around["stdin"]))
-        for stream in around.get("outputs", ()):
-            text = io.StringIO()
-            printed.sources.append(_written(stream, text).__next__)
-            stack.enter_context(_set(sys, stream, text))
+        for stream, here in around.get("outputs", {}).items():
+            printed.sources.append(functools.partial(taken, stream))
+            if here:  # else the candidate's own is in its place
+                stack.enter_context(written(stream))
         if "logs" in around.get("recorded", ()):
             stack.enter_context(_logged(printed))
         if "warnings" in around.get("recorded", ()):
@@ -336,7 +336,7 @@ def _repeat(kind: str, record: Any, module: str) -> None:
     """Print, log or warn; `module` is the name of the candidate's module for the tests."""
     match kind, record:
         case "stdout" | "stderr", str(text):
-            getattr(sys, kind).write(text)
+            own(kind).write(text)
         case "log", (str(name), int(level), str(text), *shown):
             name = module if module and name == "candidate" else name
             _log(importlib.import_module("logging").getLogger(name), level, text, *shown)
@@ -360,15 +360,6 @@ def _log(logger: Any, level: int, text: str, message: Any, arguments: Any, *show
     record.getMessage = lambda: text  # which handlers write; later it is made of the arguments
     logger.handle(record)
     del record.getMessage
-
-
-def _written(stream: str, text: io.StringIO) -> Iterator[list[tuple[str, Any]]]:
-    """Each time, what was written since."""
-    start = 0
-    while True:  # not emptied, as a thread may write at this moment
-        found = text.getvalue()[start:]
-        start += len(found)
-        yield [(stream, found)] if found else []
 
 
 @contextlib.contextmanager

@@ -181,6 +181,17 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
             "re.match would have to change",
         ),
         ("def test_f(m):\n    m.setattr('re.match', str)\n    assert f() == 1", "re.match"),
+        ("import sys\nold = sys.stdout\nf()\nassert sys.stdout is old", "sys.stdout"),
+        ("import sys\nbefore = list(sys.path)\nf()\nassert sys.path == before", "sys.path"),
+        ("import sys\nf()\nassert 'sqlite3' not in sys.modules", "sys.modules"),
+        ("import logging\nf()\nassert logging.root.level == 10", "logging.root.level"),
+        (
+            "import io, logging\nout = io.StringIO()\nf(out)\nlogging.getLogger('a').info('x')\n"
+            "assert out.getvalue() == 'x'",
+            "handlers that the candidate adds",
+        ),
+        ("import solution\nassert issubclass(solution.Row, dict)", "such bases"),
+        ("import queue\nfrom solution import Jobs\nassert issubclass(Jobs, queue.Queue)", "bases"),
         ("import os\nsetattr(os, 'getcwd', str)\nassert f() == 1", "os.getcwd"),
         (
             "from unittest.mock import patch\nwith patch.multiple('re', match=str):\n"
@@ -293,6 +304,14 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "import enum\nclass E(enum.Enum):\n    A = 1\nassert type(f()) is E and f() is not E.A",
         "class Mine(BaseError):\n    pass\ntry:\n    f(Mine)\nexcept Mine:\n    pass\n"
         "else:\n    assert False",
+        "import sys\nfrom solution import mute\nold = sys.stdout\n"
+        "with mute():\n    print(3)\nassert sys.stdout is old",
+        "import sys\nfrom solution import f\nif 'a' in sys.modules:\n    del sys.path[0]\n"
+        "assert f() == 1",
+        "import io, logging\nout = io.StringIO()\nlog = logging.getLogger('a')\n"
+        "log.addHandler(logging.StreamHandler(out))\nf(log)\nlog.info('x')\nassert out.getvalue()",
+        "from abc import ABC\nimport solution\nassert issubclass(solution.Shape, (ABC, Exception))",
+        "import solution\nassert issubclass(solution.BadError, ValueError)",
     ],
 )
 def test_similar_tests_that_can_be_judged(test: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from attacks.answers import ANSWERS
 from attacks.asserting import ASSERTING
 from attacks.buffers import BUFFERS
+from attacks.captured import CAPTURED
 from attacks.cases import CASES
 from attacks.caught_assertions import CAUGHT_ASSERTIONS
 from attacks.channel import CHANNEL
@@ -12,6 +13,7 @@ from attacks.copies import COPIES
 from attacks.coroutines import COROUTINES
 from attacks.data_sets import DATA_SETS
 from attacks.decisions import DECISIONS
+from attacks.deep_calls import DEEP_CALLS
 from attacks.descriptors import DESCRIPTORS
 from attacks.endings import ENDINGS
 from attacks.environment import ENVIRONMENT
@@ -95,5 +97,7 @@ PROGRAMS: tuple[Program, ...] = (
         *PATCHED,
         *PYTHON_VALUES,
         *THOUGHTS,
+        *CAPTURED,
+        *DEEP_CALLS,
     ),
 )
