@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import enum
 import functools
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gatekeeper.sandbox.inside import packages, signatures
@@ -18,6 +20,8 @@ from gatekeeper.sandbox.inside.standins import Remote, Value
 __all__ = ["candidate_class", "error_class", "instance", "library_class"]
 
 _PLAIN = frozenset({*IMMUTABLE, list, dict, set, bytearray, bool, type(None)})
+_ABSTRACT = frozenset({"abc", "collections.abc", "numbers"})  # of which a class is registered
+_NOT_SHOWN = frozenset({"enum", "typing", "unittest.case", "unittest.mock"})
 _PATTERNS = {list: collections.abc.Sequence, dict: collections.abc.Mapping}
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 _SENT = (*(_PLAIN - _CONTAINERS), *WRITERS)
@@ -80,19 +84,29 @@ def candidate_class(
             _PATTERNS[plain].register(made)
         kind.shown = _new_class(name, (made, plain), {})
         type.__setattr__(kind.shown, "__gatekeeper__", kind)
-    _show_packages(kind, roots, made, more.get("package"))
+    extended = [*_of_python(abstract)] if plain is None else []
+    _show(kind, roots, extended, made, more.get("package"))
     for module, abc in abstract:
-        if module in ("abc", "collections.abc", "numbers"):
+        if module in _ABSTRACT:
             importable(module, abc).register(made)
     if type(more.get("abstract")) is list:  # so that `inspect.isabstract` is true
         type.__setattr__(made, "__abstractmethods__", frozenset(more["abstract"]))
     return made
 
 
-def _show_packages(kind: Kind, roots: list[type], made: type, named: Any) -> None:
+def _of_python(named: Iterable[tuple[Any, Any]]) -> Iterator[type]:
+    """Classes of Python's own that a class extends, such as `threading.Thread`."""
+    for module, name in named:
+        with contextlib.suppress(ValueError):
+            base = importable(module, name) if module not in _ABSTRACT | _NOT_SHOWN else None
+            if isinstance(base, type) and packages.found(base, sent=_SENT):
+                yield base
+
+
+def _show(kind: Kind, roots: list[type], extended: list[type], made: type, named: Any) -> None:
     """Let a class show the class of a package that it is, or one that extends such classes.
 
-    It may be one that this process has not imported.
+    It may be one that this process has not imported. `extended` are those of Python's own.
     """
     known = type(named) is tuple and packages.loaded(*named[:2])
     if known:
@@ -100,7 +114,7 @@ def _show_packages(kind: Kind, roots: list[type], made: type, named: Any) -> Non
         real = [shown] if shown else []
     else:
         above = [kind_of(root).shown for root in roots if isinstance(root, RemoteClass)]
-        real = [base for base in above if not isinstance(base, RemoteClass)]
+        real = [base for base in (*above, *extended) if not isinstance(base, RemoteClass)]
     if real:
         modules = [base.__module__ for one in real for base in one.__mro__]
         brought = filter(packages.is_of_package, modules)

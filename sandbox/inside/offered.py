@@ -50,7 +50,7 @@ _OFFERED: dict[str, dict[str, frozenset[str] | None]] = {  # None: all public at
     "types": {"SimpleNamespace": None},
     "argparse": {"Namespace": None},
     "unittest.mock": dict.fromkeys(_MOCKS),
-    "logging": dict.fromkeys(("Logger", "RootLogger"), _LOGGER),
+    "logging": {**dict.fromkeys(("Logger", "RootLogger"), _LOGGER), "LogRecord": None},
     "queue": dict.fromkeys(_QUEUES),
     "asyncio.queues": dict.fromkeys(_QUEUES),
     "asyncio.locks": dict.fromkeys(_LOCKS),
@@ -64,7 +64,9 @@ _OFFERED: dict[str, dict[str, frozenset[str] | None]] = {  # None: all public at
     "unittest.case": {"TestCase": _CASE},
     "unittest.async_case": {"IsolatedAsyncioTestCase": _CASE},
 }
-_NAMESPACES = frozenset({("types", "SimpleNamespace"), ("argparse", "Namespace")})
+_NAMESPACES = frozenset(
+    {("types", "SimpleNamespace"), ("argparse", "Namespace"), ("logging", "LogRecord")}
+)
 # Modules of classes whose other attributes lead to other objects: functions, generators, mocks …
 _CLOSED = frozenset({"builtins", "types", "functools", "logging", "unittest.mock"})
 

@@ -33,6 +33,7 @@ from attacks.kinds import KINDS
 from attacks.known_by_objects import KNOWN_BY_OBJECTS
 from attacks.left_work import LEFT_WORK
 from attacks.library_objects import LIBRARY_OBJECTS
+from attacks.library_subclasses import LIBRARY_SUBCLASSES
 from attacks.looked_at import LOOKED_AT
 from attacks.made_tests import MADE_TESTS
 from attacks.memory import MEMORY
@@ -98,6 +99,7 @@ PROGRAMS: tuple[Program, ...] = (
         *PYTHON_VALUES,
         *THOUGHTS,
         *CAPTURED,
+        *LIBRARY_SUBCLASSES,
         *DEEP_CALLS,
     ),
 )
