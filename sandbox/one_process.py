@@ -14,6 +14,7 @@ from typing import Any
 
 from gatekeeper.sandbox.chosen_names import sets_names
 from gatekeeper.sandbox.comparisons import unreliable
+from gatekeeper.sandbox.given import Given
 from gatekeeper.sandbox.inside.assertions import called
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, names_test
 from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
@@ -46,8 +47,15 @@ _SAME_PROCESS = {  # modules that look into objects which are in another process
         "has data that cannot be sent between processes",
     ),
     **dict.fromkeys(("timeit", "cProfile", "resource"), "measures another process"),
+    **dict.fromkeys(
+        """
+        freezegun time_machine responses requests_mock httpretty respx aioresponses pyfakefs vcr
+        """.split(),  # noqa: SIM905
+        "replaces parts of its own process",
+    ),
     **dict.fromkeys(("code", "pdb", "profile", "pty", "runpy", "trace"), "runs texts"),
 }
+_REPLACING = frozenset({"freezer", "requests_mock", "httpx_mock"})  # fixtures of plugins
 _FOLLOWED = {*(("sys", name) for name in ("argv", "stdin", "stdout", "stderr")), ("os", "environ")}
 _PATCHES = (".patch", ".patch.object", ".patch.multiple")
 _OPTIONS = frozenset({"target", "spec", "create", "spec_set", "autospec", "new_callable"})
@@ -109,7 +117,8 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
     for node in nodes:
         if isinstance(node, _SHARING) and (found := _shared_state(node, known)):
             return found
-    return passed_on(nodes, known) or sets_names(nodes, known) or unreliable(nodes, theirs)
+    found = passed_on(nodes, known) or sets_names(nodes, known) or unreliable(nodes, theirs)
+    return found or _ended(nodes, known)
 
 
 def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
@@ -165,6 +174,8 @@ def _shared_state(node: ast.AST, names: Names) -> str:
                 return f"{node.name} extends {name}, a class of the candidate's"
     if isinstance(node, ast.Attribute):
         owner = names.meaning(node.value)
+        if owner in names.modules and node.attr in ("__all__", "__doc__"):
+            return f"{owner}.{node.attr} is not shown"
         if owner == _INNARDS.get(node.attr) or node.attr == "__subclasses__":
             return f"{owner}.{node.attr} is about the candidate's process"
         known = (owner, node.attr) in _FOLLOWED or node.attr in REPLACEABLE.get(owner, ())
@@ -176,9 +187,35 @@ def _shared_state(node: ast.AST, names: Names) -> str:
         return _types([node.left, *node.comparators], names)
     if isinstance(node, ast.arg) and node.arg in _FILES:
         return f"{node.arg}: tests and candidate would share files"
+    if isinstance(node, ast.arg) and node.arg in _REPLACING:
+        return f"{node.arg}: it replaces parts of the tests' process"
     if not isinstance(node, ast.Call) or name_of(node.func) in names.theirs:
         return ""  # the candidate's function of that name runs in its own process
     return _called(node, names)
+
+
+def _ended(nodes: Sequence[ast.AST], names: Names) -> str:
+    """The problem with an object of both sides that the tests delete; empty if there is none.
+
+    Each side keeps what the other may ask it for, so weak references do not end.
+    """
+    targets = (part for node in nodes if isinstance(node, ast.Delete) for part in node.targets)
+    deleted = {*map(name_of, targets)}
+    made = {
+        name_of(target)
+        for node in nodes
+        if isinstance(node, ast.Assign) and called(node.value)[:1].isupper()
+        for target in node.targets
+    } & deleted
+    if not made - {""}:
+        return ""
+    given = Given(nodes, names.theirs | names.modules)
+    calls = [node for node in nodes if isinstance(node, ast.Call) and given.makes(node.func)]
+    handed = {name_of(argument) for call in calls for argument in call.args}
+    for name in sorted(made):
+        if name in handed or given.makes(ast.Name(name)):
+            return f"del {name}: an object that both sides have does not end"
+    return ""
 
 
 def _needed(node: ast.Import | ast.ImportFrom, modules: frozenset[str]) -> str:

@@ -221,6 +221,9 @@ class Names(dict[str, Any]):
                     self._lent[name] = self[name] = self[name]
 
 
+_ABOUT = frozenset({"__version__", "__author__", "__license__"})  # `__all__` would choose names
+
+
 class Candidate(types.ModuleType):
     """`import solution`: a module whose attributes are the candidate's names."""
 
@@ -229,7 +232,7 @@ class Candidate(types.ModuleType):
         vars(self).update(_code=code, _originals={}, _imported=False)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name not in _ABOUT:
             raise AttributeError(name)
         return vars(self)["_code"].find(name)
 

@@ -191,6 +191,18 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
             "handlers that the candidate adds",
         ),
         ("import solution\nassert issubclass(solution.Row, dict)", "such bases"),
+        ("from freezegun import freeze_time\nassert f() == 1", "freezegun replaces parts"),
+        ("import pytest\ndef test_f(requests_mock):\n    assert f() == 1", "requests_mock"),
+        (
+            "from solution import Cache\ncache, row = Cache(), None\nclass Row: pass\nrow = Row()\n"
+            "cache.put(row)\ndel row\nassert cache.size == 0",
+            "del row",
+        ),
+        (
+            "from solution import Node\ntop = Node()\nn = Node(top)\ndel top\nassert n.top is None",
+            "del",
+        ),
+        ("import solution\nassert solution.__doc__ and solution.f() == 1", "__doc__ is not shown"),
         ("import queue\nfrom solution import Jobs\nassert issubclass(Jobs, queue.Queue)", "bases"),
         ("import os\nsetattr(os, 'getcwd', str)\nassert f() == 1", "os.getcwd"),
         (
@@ -312,6 +324,9 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "log.addHandler(logging.StreamHandler(out))\nf(log)\nlog.info('x')\nassert out.getvalue()",
         "from abc import ABC\nimport solution\nassert issubclass(solution.Shape, (ABC, Exception))",
         "import solution\nassert issubclass(solution.BadError, ValueError)",
+        "import weakref\nfrom solution import f\nclass Row: pass\nrow = Row()\n"
+        "seen = weakref.ref(row)\ndel row\nassert f(3) == 9 and seen() is None",
+        "import solution\nassert solution.f.__doc__ and solution.__version__ == '1'",
     ],
 )
 def test_similar_tests_that_can_be_judged(test: str) -> None:

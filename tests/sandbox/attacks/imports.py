@@ -305,3 +305,8 @@ for name, made in {
         verdicts=("infra_error",),
         right=("infra_error",),
     )
+right(
+    "what a module says about itself",
+    "__version__ = '1.2'\n__author__ = 'A'\ndef f(n):\n    return n * n\n",
+    "import solution\n\ndef test_f():\n    assert (solution.__version__, solution.__author__) == ('1.2', 'A')\n    assert solution.f(3) == 9\n",
+)
