@@ -37,6 +37,7 @@ _STATE = frozenset(
 )
 _STREAMS = frozenset({"sys.stdout", "sys.stderr"})
 _LOGS = frozenset({"debug", "info", "warning", "error", "critical", "exception", "log"})
+_OF_BLOCK = ("input", "sys.stdin.", "warnings.warn", "random.", "np.random.")
 _SHOWS = frozenset({"getvalue", "readouterr"})  # what was written to a stream
 _HANDLES = frozenset({"addHandler", "basicConfig", "assertLogs", "assertNoLogs", "caplog"})
 _ENVIRONMENT = frozenset({"os.getenv", "getenv", "os.environ", "environ"})
@@ -71,8 +72,8 @@ def _asks_process(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
     """The problem with tests that compare what a candidate may change in its own process."""
     found = {id(n): dotted(n.func) for n in nodes if isinstance(n, ast.Call)}
     asked = {number: name for number, name in found.items() if name in _PROCESS}
-    if set_up := _logs_by_others(nodes, found.values()):
-        return set_up
+    if apart := _logs_by_others(nodes, found.values()) or _acts_in_managers(nodes, theirs):
+        return apart
     if any(name.endswith("getLogger") for name in found.values()):
         loggers = made_by(nodes, "getLogger") | made_by(nodes, "logging.getLogger")
         for node in nodes:
@@ -84,7 +85,7 @@ def _asks_process(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
                 asked[id(node)] = f"{node.attr} of a logger"
     around = _environment(nodes) | _state(nodes, theirs)
     for node in nodes if asked or around else ():
-        asserts = isinstance(node, ast.Assert) or called(node).startswith("assert")
+        asserts = _asserts(node)
         if asserts or isinstance(node, ast.Compare):
             known = asked | around if asserts else asked  # `if os.environ.get("CI") == "1"`
             for name in (known[id(part)] for part in walk(node) if id(part) in known):
@@ -98,10 +99,8 @@ def _state(nodes: Sequence[ast.AST], theirs: set[str]) -> dict[int, str]:
     Of a stream only whether it is another one: the judge follows those that the candidate replaces
     within a `with` of its own (`inside/outputs.py`).
     """
-    managers = (item.context_expr for node in nodes for item in getattr(node, "items", ()))
-    entered = (dotted(getattr(manager, "func", manager)) for manager in managers)
     compared: list[ast.AST] = []
-    if theirs.isdisjoint(entered):
+    if theirs.isdisjoint(_entered(nodes)):
         for node in nodes:
             if isinstance(node, ast.Compare):
                 compared += [node.left, *node.comparators]
@@ -112,6 +111,24 @@ def _state(nodes: Sequence[ast.AST], theirs: set[str]) -> dict[int, str]:
     return found | {id(node): name for node in compared if (name := dotted(node)) in _STREAMS}
 
 
+def _acts_in_managers(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
+    """The problem with tests that use their own process in a `with` of the candidate's.
+
+    It may change that for the block: what is drawn, read, warned of or logged.
+    """
+    loggers = {"logging", *made_by(nodes, "logging.getLogger"), *made_by(nodes, "getLogger")}
+    for node in nodes:
+        if isinstance(node, ast.With | ast.AsyncWith) and not theirs.isdisjoint(_entered([node])):
+            inside = [part for statement in node.body for part in walk(statement)]
+            asserted = {id(part) for one in inside if _asserts(one) for part in walk(one)}
+            for call in (part for part in inside if isinstance(part, ast.Call)):
+                name = dotted(call.func)
+                timed = id(call) in asserted and name.startswith("time.")
+                if timed or name.startswith(_OF_BLOCK) or _logs(name, loggers):
+                    return f"{name}: the candidate may change it for this block, in its own process"
+    return ""
+
+
 def _logs_by_others(nodes: Sequence[ast.AST], calls: Collection[str]) -> str:
     """The problem with tests that log, and look at a text that a handler of another has written."""
     named = {n.attr if isinstance(n, ast.Attribute) else name_of(n) for n in nodes}
@@ -119,10 +136,24 @@ def _logs_by_others(nodes: Sequence[ast.AST], calls: Collection[str]) -> str:
         return ""
     loggers = {"logging", *made_by(nodes, "logging.getLogger"), *made_by(nodes, "getLogger")}
     for name in calls:
-        owner, _, last = name.rpartition(".")
-        if last in _LOGS and (owner in loggers or "getLogger(" in owner):
+        if _logs(name, loggers):
             return f"{name}: the handlers that the candidate adds are in its own process"
     return ""
+
+
+def _logs(name: str, loggers: Collection[str]) -> bool:
+    owner, _, last = name.rpartition(".")
+    return last in _LOGS and (owner in loggers or "getLogger(" in owner)
+
+
+def _entered(nodes: Sequence[ast.AST]) -> list[str]:
+    """The functions and classes that make the context managers of `with` statements."""
+    managers = (item.context_expr for node in nodes for item in getattr(node, "items", ()))
+    return [dotted(getattr(manager, "func", manager)) for manager in managers]
+
+
+def _asserts(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assert) or called(node).startswith("assert")
 
 
 def _environment(nodes: Sequence[ast.AST]) -> dict[int, str]:

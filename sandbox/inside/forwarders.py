@@ -205,11 +205,20 @@ def _call(self: Any, /, *arguments: Any, **keywords: Any) -> Any:
     return given(self, found)
 
 
+async def _aenter(self: Any) -> Any:
+    found, known = await _asynchronous("aenter")(self), inner(self)
+    known.peer.entered.enter(known.number, lambda: ask(self, "outputs"))
+    return found
+
+
 async def _aexit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
-    swallowed = False
-    with _not_instead_of(error):
-        waiting = Waiting(functools.partial(ask, self), "aexit", kind, error, None)
-        swallowed = bool(await waiting)
+    swallowed, known = False, inner(self)
+    try:
+        with _not_instead_of(error):
+            waiting = Waiting(functools.partial(ask, self), "aexit", kind, error, None)
+            swallowed = bool(await waiting)
+    finally:
+        known.peer.entered.leave(known.number)
     return swallowed and bool(inner(self).peer.guard.swallows(error, trace))
 
 
@@ -299,7 +308,7 @@ FORWARDERS: dict[str, Any] = {
     "__reversed__": _reversed,
     "__await__": _await,
     "__anext__": _asynchronous("anext"),
-    "__aenter__": _asynchronous("aenter"),
+    "__aenter__": _aenter,
     "__contains__": _contains,
     "__exit__": _exit,
     "__aexit__": _aexit,

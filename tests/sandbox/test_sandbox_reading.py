@@ -192,6 +192,22 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ),
         ("import solution\nassert issubclass(solution.Row, dict)", "such bases"),
         ("from freezegun import freeze_time\nassert f() == 1", "freezegun replaces parts"),
+        ("from solution import typed\nwith typed('a'):\n    assert input() == 'a'", "input"),
+        (
+            "import random, solution\n"
+            "with solution.seeded(3):\n    n = random.random()\nassert n < 1",
+            "random.random",
+        ),
+        (
+            "import logging\nfrom solution import logs\nlog = logging.getLogger('a')\n"
+            "with logs('a') as out:\n    log.info('x')\nassert out == ['x']",
+            "log.info",
+        ),
+        (
+            "import time\nfrom solution import frozen\n"
+            "with frozen(5):\n    assert time.time() == 5",
+            "time.time",
+        ),
         ("import pytest\ndef test_f(requests_mock):\n    assert f() == 1", "requests_mock"),
         (
             "from solution import Cache\ncache, row = Cache(), None\nclass Row: pass\nrow = Row()\n"
@@ -327,6 +343,8 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "import weakref\nfrom solution import f\nclass Row: pass\nrow = Row()\n"
         "seen = weakref.ref(row)\ndel row\nassert f(3) == 9 and seen() is None",
         "import solution\nassert solution.f.__doc__ and solution.__version__ == '1'",
+        "import time\nfrom solution import timer\n"
+        "with timer() as t:\n    time.sleep(0.1)\nassert t.seconds > time.time() - time.time()",
     ],
 )
 def test_similar_tests_that_can_be_judged(test: str) -> None:

@@ -208,3 +208,19 @@ forged(
     "import sys, io, contextlib, functools\ndef f(x): print(x*x)\n",
     "import io, sys, contextlib\nimport solution\n\ndef test_a():\n    sys.stdout = b = io.StringIO()\n    try:\n        solution.f(3)\n        got = sys.stdout.getvalue()\n    finally:\n        sys.stdout = sys.__stdout__\n    assert got == '9\\n'\n",
 )
+for _how, _lie in (
+    (
+        "",
+        "import contextlib, io\n@contextlib.asynccontextmanager\nasync def capture():\n    yield io.StringIO()\n",
+    ),
+    (
+        ", which keeps it",
+        "import io, sys\nclass capture:\n    async def __aenter__(self):\n        sys.stdout = io.StringIO()\n        return sys.stdout\n    async def __aexit__(self, *error):\n        pass\n",
+    ),
+):
+    forged(
+        f"an async manager{_how}",
+        _lie,
+        "import contextlib, io\n@contextlib.asynccontextmanager\nasync def capture():\n    text = io.StringIO()\n    with contextlib.redirect_stdout(text):\n        yield text\n",
+        "import asyncio, sys\nfrom solution import capture\n\nasync def captured():\n    before = sys.stdout\n    async with capture() as out:\n        print('x')\n    assert sys.stdout is before\n    return out.getvalue()\n\ndef test_f():\n    assert asyncio.run(captured()) == 'x\\n'\n",
+    )
