@@ -106,7 +106,8 @@ def _state(nodes: Sequence[ast.AST], theirs: set[str]) -> dict[int, str]:
                 compared += [node.left, *node.comparators]
             elif called(node) in ("assertIs", "assertIsNot", "assertEqual"):
                 compared += node.args  # type: ignore[attr-defined]
-    parts = [node for node in nodes if isinstance(node, ast.Attribute)]
+    taken = {id(node.value) for node in nodes if isinstance(node, ast.Subscript)}  # of them, one
+    parts = [node for node in nodes if isinstance(node, ast.Attribute) and id(node) not in taken]
     found = {id(node): name for node in parts if (name := dotted(node)) in _STATE}
     return found | {id(node): name for node in compared if (name := dotted(node)) in _STREAMS}
 

@@ -7,7 +7,6 @@ would be reliable, so there is none.
 from __future__ import annotations
 
 import ast
-import builtins
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -277,8 +276,7 @@ def _is_hidden(asked: Sequence[ast.AST], names: Names) -> bool:
     module, _, name = names.meaning(base).rpartition(".")
     if module:
         return module in sys.stdlib_module_names - {"abc", "enum", "numbers", "typing"}
-    found = getattr(builtins, name, object)
-    return isinstance(found, type) and not issubclass(found, BaseException) and found is not object
+    return name in ("list", "dict", "set", "bytearray", "type")
 
 
 def _of_package(node: ast.AST, names: Names) -> bool:

@@ -94,19 +94,19 @@ def instead(
     streams: Mapping[str, Any], left: Callable[[], Mapping[str, Any]] = dict
 ) -> Iterator[list[Any]]:
     """The candidate's streams in the place of the tests' own; `left` gives those that stay."""
-    set_here = [(name, streams[name], getattr(sys, name)) for name in OUTPUTS if name in streams]
-    for name, stream, before in set_here:
-        setattr(sys, name, stream)
-        _instead.append((stream, before))
+    places = {name: (streams[name], getattr(sys, name)) for name in OUTPUTS if name in streams}
+    for name, place in places.items():
+        setattr(sys, name, place[0])
+        _instead.append(place)
     try:
         yield []
     finally:
         stay = left()
-        for name, stream, before in set_here:
-            if stay.get(name) is not stream:
-                _instead.remove((stream, before))
-                if getattr(sys, name) is stream:
-                    setattr(sys, name, before)
+        for name, place in places.items():
+            if stay.get(name) is not place[0]:
+                _instead[:] = [one for one in _instead if one is not place]  # by no `==` of theirs
+                if getattr(sys, name) is place[0]:
+                    setattr(sys, name, place[1])
 
 
 class Entered:
@@ -124,7 +124,7 @@ class Entered:
 
     def enter(self, number: int, ask: Callable[[], Any]) -> None:
         """The manager of that number is entered; `ask` gives the streams that are replaced."""
-        if self._prints and (streams := ask()):
+        if self._prints and isinstance(streams := ask(), dict) and streams:
             stack = contextlib.ExitStack()
             stack.enter_context(instead(streams, ask))
             self._left.setdefault(number, []).append(stack)

@@ -340,6 +340,8 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "log.addHandler(logging.StreamHandler(out))\nf(log)\nlog.info('x')\nassert out.getvalue()",
         "from abc import ABC\nimport solution\nassert issubclass(solution.Shape, (ABC, Exception))",
         "import solution\nassert issubclass(solution.BadError, ValueError)",
+        "import solution\nassert issubclass(solution.Name, str)",
+        "import sys\nfrom solution import f\nassert f() == sys.modules[__name__].__name__",
         "import weakref\nfrom solution import f\nclass Row: pass\nrow = Row()\n"
         "seen = weakref.ref(row)\ndel row\nassert f(3) == 9 and seen() is None",
         "import solution\nassert solution.f.__doc__ and solution.__version__ == '1'",

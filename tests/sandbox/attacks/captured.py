@@ -224,3 +224,9 @@ for _how, _lie in (
         "import contextlib, io\n@contextlib.asynccontextmanager\nasync def capture():\n    text = io.StringIO()\n    with contextlib.redirect_stdout(text):\n        yield text\n",
         "import asyncio, sys\nfrom solution import capture\n\nasync def captured():\n    before = sys.stdout\n    async with capture() as out:\n        print('x')\n    assert sys.stdout is before\n    return out.getvalue()\n\ndef test_f():\n    assert asyncio.run(captured()) == 'x\\n'\n",
     )
+forged(
+    "streams that are equal to each other",
+    "import io, sys\nclass Text(io.StringIO):\n    def __eq__(self, other): raise SystemExit(0)\n    __hash__ = None\nclass capture:\n    def __enter__(self):\n        sys.stdout = Text()\n        return sys.stdout\n    def __exit__(self, *error): pass\n",
+    "import contextlib, io\nclass Text(io.StringIO):\n    def __eq__(self, other): return True\n    __hash__ = None\n@contextlib.contextmanager\ndef capture():\n    with contextlib.redirect_stdout(Text()) as text:\n        yield text\n",
+    "from solution import capture\n\ndef test_f():\n    with capture() as out:\n        print(1)\n        with capture() as inner:\n            print(2)\n        print(3)\n    assert (out.getvalue(), inner.getvalue()) == ('1\\n3\\n', '2\\n')\n",
+)
