@@ -43,20 +43,27 @@ def extract_code(
         The last Markdown fence that is labelled as Python; else the last without a label; else all
         of the text. Those that bind most of the names take precedence, and those that read and
         print, if the program does: others may show a part of the solution again. A fence with
-        another label counts if it does that.
+        another label counts if it does that. Where none has all of the names that they have
+        together, those that have some are one program.
     """
     text = _answer(text.removeprefix("\ufeff"))  # byte order mark: not valid in a string of code
     found: list[tuple[tuple[int, ...], str]] = []
+    parts: dict[str, set[str]] = {}  # codes that define names -> these
     for label, body in _fences(text.replace("\r\n", "\n")):
         code = dedent(body)
-        fit = [len(_bound(code, names))]
+        bound = _bound(code, names)
+        fit = [len(bound)]
         fit += [pattern.search(code) is not None for pattern in (_READING, _PRINTING) if reads]
         known = 2 if _PYTHON(label) else int(not label)
         if known or any(fit):
             found.append(((*fit, known), body))
+        if bound and known:
+            parts[code] = bound
     best, body = max(reversed(found), key=lambda one: one[0], default=((0,), text))
     if not best[0] and binds(text, names):  # they are in the docstring of a program
         body = text
+    if best[0] < len(set().union(*parts.values())):  # none has all
+        body = "\n".join(parts)
     return body if as_written else dedent(body)
 
 

@@ -136,6 +136,16 @@ def test_a_fence_with_more_of_the_names_is_the_program() -> None:
     assert extract_code(text, {"f"}).strip() == part
 
 
+def test_a_solution_in_several_fences_is_one_program() -> None:
+    node, tree = "class Node:\n    pass\n", "class Tree:\n    top = Node()\n"
+    shown = "tree = Tree()\nprint(tree.top)\n"
+    text = "".join(f"Then:\n```python\n{part}```\n" for part in (node, tree, shown))
+    assert extract_code(text, {"Node", "Tree", "f"}) == f"{node}\n{tree}"
+    assert extract_code(text, {"Tree"}) == tree
+    again = f"{text}All of it:\n```python\n{node}{tree}```\n"
+    assert extract_code(again, {"Node", "Tree"}) == node + tree
+
+
 def test_a_fence_that_reads_is_the_program_that_reads() -> None:
     program = "n = int(input())\nprint(n * n)\n"
     text = USAGE.format(program.strip(), "print(3 * 3)")
