@@ -51,6 +51,7 @@ _MODULES = (
     "shown",
     "guard",
     "decisions",
+    "looks",
     "standins",
     "forwarders",
     "classes",

@@ -10,7 +10,7 @@ import ast
 import contextlib
 import functools
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.assertions import TRIES, proves, up_to_last
@@ -98,6 +98,11 @@ class Asserting:
             return None  # it is past them, as a task may be that the tests have started
         self.frames.setdefault(frame, False)
         return frame  # type: ignore[no-any-return]
+
+    def not_run(self, came: Iterable[types.CodeType]) -> Iterator[str]:
+        """The names of all functions that assert, but for those that came to an assertion."""
+        ran = {_key(code) for code in came}
+        return (key[0] for key in self._proving if key not in ran)
 
     def _asserts(self, code: types.CodeType, *, surely: bool) -> bool:
         if code.co_filename not in Guard.files:

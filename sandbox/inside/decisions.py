@@ -3,12 +3,16 @@
 - *Methods that compare* (`COMPARING`): text, numbers and collections have such methods, so an
   object in their place may say yes to everything. They are called on no object that a function
   returned, and get no data of the tests on one that an object of a class under test returned. A
-  class has them where the tests know it by its name, and no function returned it.
+  class has them where the tests know it by its name.
 - *The record of a mock* (`RECORDS`): `called`, `assert_called_with`. Tests that put a mock into an
   object of the candidate's may read it there again, but the candidate may have replaced it. What it
   gave in that place has no record. Elsewhere an object may count its own calls, if the tests made
   it, of a class or of a function (`counted(send)`); of any other it is not known whether a right
   candidate has the mock there, so there is no verdict. Only an object of a class may assert them.
+
+A class under test may come in the place of something else, too: of a function that `f("a")` should
+return, or of `f` itself. Then it is not known which of its objects the tests made in its name, so
+where one decides a test (`kinds.decides`), tests that pass say nothing.
 """
 
 from __future__ import annotations
@@ -19,9 +23,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.kinds import (
+    GIVEN,
     REFUSED,
     RemoteClass,
     Trust,
+    decides,
     given,
     inner,
     is_stand_in,
@@ -29,6 +35,7 @@ from gatekeeper.sandbox.inside.kinds import (
     theirs,
 )
 from gatekeeper.sandbox.inside.offered import is_mock
+from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES
 from gatekeeper.sandbox.inside.pandas_values import is_frame
 from gatekeeper.sandbox.inside.references import original
 from gatekeeper.sandbox.inside.wire import MalformedError
@@ -55,6 +62,7 @@ RECORDS = frozenset(
     """.split()  # noqa: SIM905
 )
 _USES_MOCKS = re.compile(r"\bunittest\b.*\bmock\b|\bmocker\b|\bimport mock\b", re.DOTALL)
+_TYPES = frozenset(BUILTIN_TYPES.values())
 _NUMBERS = "biufcmM"  # kinds of labels that are no names
 _NO_RECORD = "{}: the candidate's object is in the place of a mock, whose calls it does not know"
 
@@ -70,7 +78,10 @@ class Decisions:
     Attributes
     ----------
     unsure
-        Why it is not known whether the tests have read the record of a mock; empty if it is.
+        Why tests that pass say nothing; empty if they do.
+    gave_type
+        Whether the tests got a type of Python itself, such as `bool`: what they hand to it, the
+        candidate does not get.
     """
 
     def __init__(self, programs: Sequence[str]) -> None:
@@ -78,7 +89,8 @@ class Decisions:
         self._counting: set[int] = set()  # numbers of objects that may count their own calls
         self._places: dict[str, set[int]] = {}  # attributes that are mocks, of which objects
         self._instead: set[int] = set()  # what the candidate gave for these
-        self.unsure = ""
+        self._given: dict[int, type] = {}  # classes that came not only by their names, by id
+        self.unsure, self.gave_type = "", False
 
     def asked(self, operation: str, arguments: Sequence[Any]) -> None:
         """The tests ask the candidate for an operation; they may put a mock somewhere."""
@@ -90,8 +102,24 @@ class Decisions:
             else:
                 owners.discard(_number(target))
 
-    def found(self, operation: str, arguments: Sequence[Any], found: Any) -> Any:
-        """What the tests see of the answer.
+    def doubt(self, why: str) -> None:
+        """Tests that pass say nothing."""
+        self.unsure = self.unsure or why
+
+    def give(self, item: Any) -> None:
+        """The tests get an item where they may expect anything, such as a function."""
+        if issubclass(type(item), type):
+            self._given[id(item)] = item
+            self.gave_type = self.gave_type or (type(item) is type and item in _TYPES)
+
+    def is_sure(self, kind: type) -> bool:
+        """Whether the tests got a class only by its name, so that they mean it."""
+        return id(kind) not in self._given
+
+    def found(
+        self, operation: str, arguments: Sequence[Any], found: Any, items: Sequence[Any]
+    ) -> Any:
+        """What the tests see of the answer; `items`: it, and what is within it.
 
         Raises
         ------
@@ -101,17 +129,19 @@ class Decisions:
         if operation == "get":
             owner, name = arguments
             if self._mocks:
-                self._record(owner, name, found)
+                self._record(owner, name, items)
+            if not _means_class(owner, name):
+                for item in items:
+                    self.give(item)
             return self._compared(owner, name, found) if name in COMPARING else found
         makes = operation == "call" and (
             isinstance(arguments[0], type) or any(map(callable, arguments[1:]))
         )
-        # Of many calls at once only the last value may be no scalar (`facts.py`).
-        for part in parts(found[-1:] if operation == "calls" else found):
-            if isinstance(part, RemoteClass):
-                kind_of(part).named = False
-            if self._mocks and is_stand_in(part):
-                self._notice(part, counts=makes)
+        for item in items:
+            if operation != "signature":
+                self.give(item)
+            if self._mocks and is_stand_in(item):
+                self._notice(item, counts=makes)
         return found
 
     def made(self, value: Any) -> None:
@@ -129,7 +159,7 @@ class Decisions:
             raise MalformedError("data with methods")
         for name in RECORDS if self._mocks else ():
             if name in known:
-                self.unsure = self.unsure or _NO_RECORD.format(name)
+                self.doubt(_NO_RECORD.format(name))
 
     def hides(self, name: object, value: object) -> bool:
         """Whether an exception must not have that attribute here, beside its original."""
@@ -140,17 +170,19 @@ class Decisions:
         if not is_stand_in(found):
             return found
         if issubclass(type(owner), type):
-            if isinstance(owner, RemoteClass) and kind_of(owner).named:
-                return found
-            raise AttributeError(REFUSED.format(name))
+            if not (isinstance(owner, RemoteClass) and kind_of(owner).named):
+                raise AttributeError(REFUSED.format(name))
+            if not self.is_sure(owner):
+                self.doubt(GIVEN.format(owner.__name__))
+            return found
         known = inner(owner)
-        if known.made or known.trust == Trust.MODULE:
+        if known.trust == Trust.MODULE or decides(owner):
             return found
         if known.trust != Trust.INSTANCE:
             raise AttributeError(REFUSED.format(name))
         return functools.partial(_without_data, name, given(owner, found))
 
-    def _record(self, owner: Any, name: str, found: Any) -> None:
+    def _record(self, owner: Any, name: str, items: Sequence[Any]) -> None:
         """Notice where an object stands for a mock, and whether its record is read."""
         number = _number(owner)
         instead = number in self._instead
@@ -159,12 +191,11 @@ class Decisions:
             if instead or (name.startswith("assert") and not (counts and inner(owner).made)):
                 raise AssertionError(_NO_RECORD.format(name))
             if not counts:
-                self.unsure = self.unsure or _NO_RECORD.format(name)
+                self.doubt(_NO_RECORD.format(name))
         instead = instead or bool(self._places.get(name))
         of_module = is_stand_in(owner) and inner(owner).trust == Trust.MODULE
-        for part in parts(found):
-            item = original(part) if issubclass(type(part), BaseException) else part
-            if is_stand_in(item):
+        for item in items:
+            if _number(item):
                 self._notice(item, counts=of_module and not instead, instead=instead)
 
     def _notice(self, item: Any, *, counts: bool, instead: bool = False) -> None:
@@ -178,8 +209,23 @@ class Decisions:
 
 
 def _number(item: Any) -> int:
-    """The number of a stand-in; 0 for a class of exceptions, which is none."""
+    """A number of what stands for an object of the candidate's, or an exception; 0: nothing does.
+
+    Of a class of exceptions, which is none of the peer's.
+    """
+    if issubclass(type(item), type) and issubclass(item, BaseException):
+        return -id(item)
+    item = original(item) if issubclass(type(item), BaseException) else item
     return inner(item).number if is_stand_in(item) else 0
+
+
+def _means_class(owner: Any, name: str) -> bool:
+    """Whether the tests that read an attribute mean a class, or nothing of its kind.
+
+    What they mean by a name of the module says `names.py`.
+    """
+    of_module = is_stand_in(owner) and inner(owner).trust == Trust.MODULE
+    return of_module or name[:1].isupper() or name == "__annotations__"
 
 
 def _is_mock(item: Any) -> bool:

@@ -35,7 +35,7 @@ def maker(peer: Any) -> Callable[..., Any]:
                 return super().__call__(*arguments, **keywords)
             made = peer.ask("call", cls, *arguments, **keywords)
             if vars(cls).get(_TESTED) and (known := original(made)) is not None:
-                mark(known, Trust.INSTANCE, made=True)
+                mark(known, Trust.INSTANCE, made=True, sure=peer.decisions.is_sure(cls))
             return made
 
         def __getattr__(cls, attribute: str) -> Any:

@@ -249,6 +249,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     },
     "calls": _calls,
     "plain": exact,
+    "view": lambda method: method(),
     "code": _code,
     "signature": _signature,
 }

@@ -18,13 +18,14 @@ from gatekeeper.sandbox.inside.kinds import (
     Trust,
     ask,
     believed,
+    decides,
     given,
     has,
     inner,
     is_alias,
+    is_instance,
     is_stand_in,
     kind_of,
-    lasting,
     mark,
     theirs,
 )
@@ -41,7 +42,6 @@ from gatekeeper.sandbox.inside.operations import (
 from gatekeeper.sandbox.inside.standins import (
     Remote,
     Value,
-    as_before,
     as_many,
     counted,
     counting,
@@ -111,7 +111,7 @@ def _value_of(item: Any, others: Sequence[Any]) -> Any:
     None if the tests did not make the object.
     """
     plain = kind_of(type(item)).plain
-    if plain is None or not inner(item).made or any(map(is_stand_in, others)):
+    if plain is None or any(map(is_stand_in, others)) or not decides(item):
         return None
     value = inner(item).peer.ask("plain", item)
     return value if type(value) is plain else None
@@ -132,8 +132,8 @@ def _may_be_informed(item: Any) -> bool:
     One that the tests did not make gets some only where they apply operators to objects of its
     class that they made: else they take it for data, as `(next_run() - noon).seconds` does.
     """
-    known, kind = inner(item), kind_of(type(item))
-    if known.made or known.trust == Trust.INFORMED:
+    kind = kind_of(type(item))
+    if inner(item).trust == Trust.INFORMED or decides(item):
         return True
     return kind.operated or any(kind_of(base).operated for base in kind.ancestors)
 
@@ -158,10 +158,10 @@ def _plainly(name: str) -> Callable[..., Any]:
 
 def _contains(self: Any, item: object) -> bool:
     known = inner(self)
-    if theirs(known.peer, item) or known.made:
+    if theirs(known.peer, item) or decides(self):
         return believed(self, "contains", item)
     if kind_of(type(self)).plain:
-        value = known.peer.ask("plain", self)
+        value = known.peer.looks.value(self)
         return item in (as_many(value, _length(self)) if counted(self) else value)
     if not (has(type(self), "__iter__") or has(type(self), "__getitem__")):
         raise _refused(self, "contains", (self, item))
@@ -201,7 +201,7 @@ def _call(self: Any, /, *arguments: Any, **keywords: Any) -> Any:
     found = ask(self, "call", *arguments, **keywords)
     if inner(self).made and is_alias(self):
         inner(self).peer.evidence = True
-        mark(found, Trust.INSTANCE, made=True)
+        mark(found, Trust.INSTANCE, made=True, sure=inner(self).sure)
     return given(self, found)
 
 
@@ -244,23 +244,25 @@ def _length(self: Any) -> int:
     known = inner(self)
     if known.trust == Trust.INFORMED:
         raise AssertionError(REFUSED.format("len"))
-    return int(known.peer.length(self) if counted(self) else ask(self, "len"))
+    return int(known.peer.looks.length(self) if counted(self) else ask(self, "len"))
 
 
 def _iterate(self: Any) -> Iterator[Any]:
     found = given(self, ask(self, "iter"))
-    steps = found if isinstance(found, Remote) else iter(found)
+    steps: Iterator[Any] = found if isinstance(found, Remote) else iter(found)
     if counted(self):
-        return counting(steps, _length(self))
-    known = inner(self)
-    return as_before(steps, known) if lasting(self) and not known.peer.waits else steps
+        steps = counting(steps, _length(self))
+    shown: Iterator[Any] = inner(self).peer.looks.steps(steps, self)
+    return shown
 
 
 def _getitem(self: Any, key: Any) -> Any:
     try:
         found = given(self, ask(self, "getitem", key))
-        sliced = type(key) is slice and kind_of(type(self)).plain is list and counted(self)
-        return as_many(found, len(range(_length(self))[key])) if sliced else found
+        if type(key) is slice and kind_of(type(self)).plain is list and counted(self):
+            found = as_many(found, len(range(_length(self))[key]))
+        inner(self).peer.looks.item(self, key, found)
+        return found
     except IndexError:
         # Without `__iter__` this ends an iteration, which must yield as many as the length.
         ends = type(key) is int and counted(self) and not has(type(self), "__iter__")
@@ -271,7 +273,8 @@ def _getitem(self: Any, key: Any) -> Any:
 
 def _reversed(self: Any) -> Any:
     found = given(self, ask(self, "reversed"))
-    return counting(iter(found), _length(self)) if counted(self) else found
+    steps = counting(iter(found), _length(self)) if counted(self) else found
+    return inner(self).peer.looks.backwards(steps, self)
 
 
 def _await(self: Any) -> Any:
@@ -325,11 +328,10 @@ def _of_values(name: str, *, reflected: bool = False) -> Callable[..., Any]:
 
     def operate(self: Any, *others: Any) -> Any:
         operands = (*others, self) if reflected else (self, *others)
-        values = [isinstance(o, Value) and inner(o).trust == Trust.INSTANCE for o in operands]
-        if all(values):
+        if all(isinstance(o, Value) and is_instance(o) for o in operands):
             return given(self, ask(operands[0], name, *operands[1:]))
         plain = kind_of(type(self)).plain
-        if plain is tuple and inner(self).trust == Trust.INSTANCE and type(others[0]) in _SCALARS:
+        if plain is tuple and type(others[0]) in _SCALARS and is_instance(self):
             made = inner(self).peer.ask(name, *operands)
             if isinstance(made, Remote):
                 mark(made, Trust.INFORMED)

@@ -18,7 +18,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.asserting import FUNCTION_KINDS, Asserting, name_of
 from gatekeeper.sandbox.inside.kinds import of_tests
-from gatekeeper.sandbox.inside.within import PLAIN, parts
+from gatekeeper.sandbox.inside.within import parts
 
 __all__ = ["HandedOver"]
 
@@ -107,13 +107,11 @@ class HandedOver:
                 self._opened[id(part)] = part
                 todo += _awaited(part)
 
-    def returned(self, item: Any) -> None:
-        """Code of the tests gets an item from the candidate, and may run what is in it."""
-        if type(item) in PLAIN or not self._items:
-            return
-        for part in parts(item):
-            if (known := self._items.get(id(part))) is not None:
-                known.codes = frozenset(self._asserting.codes(part, surely=True))
+    def returned(self, items: Iterable[Any]) -> None:
+        """Code of the tests gets these items from the candidate, and may run them."""
+        for item in items if self._items else ():
+            if (known := self._items.get(id(item))) is not None:
+                known.codes = frozenset(self._asserting.codes(item, surely=True))
                 known.runs += () if known.codes or known.runs else (None,)
 
     def ended(self, target: Any, made: Any) -> None:

@@ -103,8 +103,8 @@ def judge(
             raise GoneError
 
     try:
-        peer.waits = _BESIDE.search(text) is not None
-        beside = facts.get("beside") or peer.waits
+        peer.looks.waits = _BESIDE.search(text) is not None
+        beside = facts.get("beside") or peer.looks.waits
         # Else a candidate could fail to be imported where the tests do not mind, and only there.
         late = observer.prepares and not facts["goes_on"]
         names = Names(peer, {**facts, "beside": beside}, late=late)
@@ -154,7 +154,9 @@ def judge(
         if not peer.evidence:
             raise AssertionError(_NOTHING)
         came = count.codes.values()
-        for function in (*peer.handed_over.left_out(came), *peer.wrappers.left_out()):
+        handed = peer.asserting.not_run(came) if peer.decisions.gave_type else ()
+        left_out = *peer.handed_over.left_out(came), *peer.wrappers.left_out(), *handed
+        for function in left_out:
             raise _NotHereError(f"{function}: it asserts, and the candidate left it out")
         if peer.decisions.unsure:
             raise _NotHereError(peer.decisions.unsure)

@@ -16,6 +16,7 @@ from gatekeeper.sandbox.inside.peer import Peer
 
 __all__ = [
     "ENUM",
+    "GIVEN",
     "READABLE",
     "REFUSED",
     "Inner",
@@ -24,13 +25,14 @@ __all__ = [
     "Trust",
     "ask",
     "believed",
+    "decides",
     "given",
     "has",
     "inner",
     "is_alias",
+    "is_instance",
     "is_stand_in",
     "kind_of",
-    "lasting",
     "mark",
     "of_tests",
     "special",
@@ -48,6 +50,7 @@ READABLE = frozenset(  # special attributes that are data, or functions
 
 _ALIASES = frozenset({"GenericAlias", "_GenericAlias"})
 REFUSED = "{}: the candidate's object must not answer a question about data of the tests"
+GIVEN = "{}: the tests got this class not only by its name, so its objects must not decide"
 ENUM = "__gatekeeper_enum__"  # an attribute of classes: `Enum`, where they extend it
 
 
@@ -73,12 +76,16 @@ class Inner(NamedTuple):
         Its `Trust`; None if that is not yet known.
     made
         Whether the tests made it themselves, of a class under test.
+    sure
+        Whether nothing but the name of that class gave it to the tests: `f("a")("b")` may make one,
+        too, where `f` should return a function.
     """
 
     peer: Any
     number: int
     trust: int | None = None
     made: bool = False
+    sure: bool = True
 
 
 class Kind:
@@ -101,7 +108,7 @@ class Kind:
         self.protocol: tuple[str, ...] = ()  # names of what makes any object one of its own
         self.data = False  # whether some of these are no methods
         self.evasive = False  # whether it has `__getattr__`, and so maybe every attribute
-        self.named = False  # whether the tests know it by its name, and no function returned it
+        self.named = False  # whether the tests know it by its name
         self.tested = False  # whether the tests use it as a class: see `Trust`
         self.operated = False  # whether they apply operators to objects that they make of it
 
@@ -127,12 +134,32 @@ def inner(item: Any) -> Inner:
     return found
 
 
-def mark(item: Any, trust: int, *, made: bool = False) -> None:
+def mark(item: Any, trust: int, *, made: bool = False, sure: bool = True) -> None:
     """Set the origin of an object, unless it is known."""
     stands_in = issubclass(type(type(item)), RemoteClass)
     if stands_in and (known := inner(item)).trust is None:
-        known = known._replace(trust=trust, made=made)
+        known = known._replace(trust=trust, made=made, sure=sure)
         object.__getattribute__(item, "__dict__")["gatekeeper"] = known
+
+
+def decides(item: Any) -> bool:
+    """Whether an object may answer about data of the tests: they made it, of a class under test.
+
+    Where it is not sure that they did, tests that pass say nothing.
+    """
+    return inner(item).made and _surely(item)
+
+
+def is_instance(item: Any) -> bool:
+    """Whether an object is one of a class under test, or was returned by such an object."""
+    return inner(item).trust == Trust.INSTANCE and _surely(item)
+
+
+def _surely(item: Any) -> bool:
+    known = inner(item)
+    if not known.sure:
+        known.peer.decisions.doubt(GIVEN.format(type(item).__name__))
+    return True
 
 
 def theirs(peer: Peer, item: object) -> bool:
@@ -150,25 +177,16 @@ def has(kind: type, name: str) -> bool:
     return isinstance(kind, RemoteClass) and name in kind_of(kind).special
 
 
-def lasting(item: Any) -> bool:
-    """Whether an iteration must leave an object as it is: one that a function gave in any way.
-
-    Not an iterator. Objects of a class under test may be used up.
-    """
-    kind, trust = type(item), inner(item).trust
-    tested = trust != Trust.RETURNED if trust is not None else kind_of(kind).tested
-    return not (tested or has(kind, "__next__"))
-
-
 def ask(item: Any, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
     return inner(item).peer.ask(operation, item, *arguments, **keywords)
 
 
 def given(giver: Any, item: Any) -> Any:
     """A result of an object, with the origin of that object."""
-    trust = inner(giver).trust
+    known = inner(giver)
+    trust = Trust.RETURNED if known.trust is None else known.trust
     for part in item if type(item) in (list, tuple) else (item,):
-        mark(part, Trust.RETURNED if trust is None else trust)
+        mark(part, trust, sure=known.sure)
     return item
 
 
@@ -212,7 +230,7 @@ class RemoteClass(type):
         made = peer.ask("call", cls, *arguments, **keywords)
         if kind_of(cls).tested:
             peer.evidence = True
-            mark(made, Trust.INSTANCE, made=True)
+            mark(made, Trust.INSTANCE, made=True, sure=peer.decisions.is_sure(cls))
         return made
 
     def __getattr__(cls, name: str) -> Any:
@@ -225,7 +243,7 @@ class RemoteClass(type):
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
         found = peer.ask("get", cls, name)
         if kind_of(cls).tested:
-            mark(found, Trust.INSTANCE)
+            mark(found, Trust.INSTANCE, sure=peer.decisions.is_sure(cls))
             if isinstance(found, RemoteClass) and name[:1].isupper():  # a class in a class
                 kind_of(found).tested = kind_of(found).named = True
                 kind_of(found).operated = kind_of(cls).operated
@@ -272,7 +290,7 @@ class RemoteClass(type):
 
     def __iter__(cls) -> Iterator[Any]:
         found: Iterator[Any] = iter(ask(cls, "iter"))
-        if kind_of(cls).named:
+        if kind_of(cls).named and inner(cls).peer.decisions.is_sure(cls):
             return found
         items = list(itertools.islice(found, len(cls) + 1))
         if len(items) != len(cls):  # a class in the place of a list, which may contain anything
@@ -288,7 +306,8 @@ class RemoteClass(type):
     def __getitem__(cls, key: Any) -> Any:
         found = ask(cls, "getitem", key)
         if kind_of(cls).tested and is_alias(found):  # `Stack[int]`, which makes objects as it does
-            mark(found, Trust.INSTANCE, made=True)
+            sure = inner(cls).peer.decisions.is_sure(cls)
+            mark(found, Trust.INSTANCE, made=True, sure=sure)
         return found
 
     def __contains__(cls, item: Any) -> bool:

@@ -11,7 +11,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from gatekeeper.sandbox.inside import exceptions, facts, packages
+from gatekeeper.sandbox.inside import exceptions, facts, packages, within
 from gatekeeper.sandbox.inside.asserting import Asserting, name_of
 from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
 from gatekeeper.sandbox.inside.decisions import Decisions
@@ -25,7 +25,8 @@ from gatekeeper.sandbox.inside.guard import (
     parts,
 )
 from gatekeeper.sandbox.inside.handed_over import HandedOver
-from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of, lasting
+from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of
+from gatekeeper.sandbox.inside.looks import OPINIONS, Looks
 from gatekeeper.sandbox.inside.offered import claimed
 from gatekeeper.sandbox.inside.operations import (
     BUILTIN_TYPES,
@@ -46,14 +47,6 @@ from gatekeeper.sandbox.inside.wrappers import Wrappers
 
 __all__ = ["JudgePeer"]
 
-# Answers of an object about itself, which alone are no evidence (`JudgePeer.evidence`).
-_OPINIONS = frozenset(
-    """
-    eq ne lt le gt ge contains bool dir task step cancel turn end
-    """.split()  # noqa: SIM905
-)
-_READS = _OPINIONS | {"len", "iter", "getitem", "get", "str", "repr", "hash"}
-
 
 class JudgePeer(Peer):
     """The tests' end of the connection.
@@ -71,12 +64,12 @@ class JudgePeer(Peer):
     ----------
     evidence
         Whether the candidate has returned anything that a test could judge: a value, an exception,
-        a function. Answers of an object about itself (`_OPINIONS`) do not count.
+        a function. Answers of an object about itself (`OPINIONS`) do not count.
     answered
         How often the candidate was asked anything but for its functions, classes and objects,
         whatever it answered.
-    waits
-        Whether the tests may wait for what the candidate does beside them.
+    looks
+        What the candidate's objects have shown.
     handed
         The qualified names of the functions of the tests that the candidate was handed, alone or
         with their class.
@@ -105,7 +98,7 @@ class JudgePeer(Peer):
         self.stranger = object()  # an object that no candidate's object can know
         self.unknown_name = f"gatekeeper_{os.urandom(8).hex()}"  # an attribute that nothing has
         self.expected = guard.expected
-        self.evidence = self.waits = False
+        self.evidence = False
         self.answered = 0
         self.handed: set[str] = set()
         self.failed: BaseException | None = None
@@ -113,28 +106,20 @@ class JudgePeer(Peer):
         tasks = Tasks(self._note).operations
         parameters = functools.partial(facts.parameters, annotation=self._annotation)
         self._operations: dict[str, Any] = {**OPERATIONS, **tasks, "parameters": parameters}
-        # Lengths of objects, by their numbers; of those that an iteration leaves as they are.
-        self._lengths: dict[int, int] = {}
-        self._lasting_lengths: dict[int, int] = {}
-        # The most that an iteration of such an object has yielded, and whether it came to its end.
-        self.yielded: dict[int, tuple[int, bool]] = {}
         self._methods: dict[types.MethodType, types.MethodType] = {}
         self.asserting = Asserting(guard.programs)
         self.handed_over = HandedOver(self.asserting, guard.module)
         self.wrappers = Wrappers(self.asserting)
         self.decisions = Decisions(guard.programs)
         self.entered = Entered("\n".join(guard.programs))
+        self.looks = Looks(self.decisions.doubt)
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered += operation != "get"
         self.decisions.asked(operation, arguments)
         if operation == "throw":
             self._thrown(*arguments[1:])
-        if operation not in _READS:
-            self._lengths.clear()
-            if operation != "next":
-                self._lasting_lengths.clear()
-                self.yielded.clear()
+        self.looks.asked(operation, arguments)
         if operation == "call":
             found = self._call(*arguments, **keywords)
         else:
@@ -143,11 +128,13 @@ class JudgePeer(Peer):
                 self.wrappers.bound(arguments[0], found)
             elif operation == "get":
                 self.wrappers.got(arguments[0], found)
-        found = self.decisions.found(operation, [*arguments, *keywords.values()], found)
-        self.handed_over.returned(found)
+        # Of many calls at once only the last value may be no scalar (`facts.py`).
+        items = [*within.parts(found[-1:] if operation == "calls" else found)]
+        found = self.decisions.found(operation, [*arguments, *keywords.values()], found, items)
+        self.handed_over.returned(items)
         # A constant may be the answer.
         self.answered += not (is_stand_in(found) and callable(found))
-        if not self.evidence and operation not in _OPINIONS:
+        if not self.evidence and operation not in OPINIONS:
             kind = type(found)
             stand_in = isinstance(kind, RemoteClass) and not issubclass(kind, Value)
             of_python = stand_in and kind_of(kind).inner is None and operation != "get"
@@ -166,17 +153,6 @@ class JudgePeer(Peer):
         if self.handed_over:
             self.wrappers.made(target, [*arguments, *keywords.values()], found)
         return found
-
-    def length(self, item: Any) -> int:
-        """The length of an object: the same, until the candidate does more than show objects.
-
-        An iteration is more, but for what a function returned.
-        """
-        number = inner(item).number
-        known = self._lasting_lengths if lasting(item) else self._lengths
-        if self.waits or number not in known:
-            known[number] = self.ask("len", item)
-        return known[number]
 
     def finish(self, number: int, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         try:
@@ -321,8 +297,7 @@ class JudgePeer(Peer):
         kept = operation in WRITES and is_private(arguments[0])
         if kept and not self.guard.attaches(operation, target, *arguments):
             return None
-        for item in given:
-            self.handed_over.returned(item)
+        self.handed_over.returned(within.parts(given))
         if operation != "call":
             return operations[operation](target, *arguments, **keywords)
         try:
@@ -333,7 +308,7 @@ class JudgePeer(Peer):
                 self._thrown(made)
         except Exception as error:
             if RAISED not in vars(error):  # an error of its own ends it, too
-                self.handed_over.returned(target)
+                self.handed_over.returned([target])
             raise
         self.handed_over.ended(target, made)
         return made

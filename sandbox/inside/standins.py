@@ -30,25 +30,24 @@ from gatekeeper.sandbox.inside import signatures
 from gatekeeper.sandbox.inside.kinds import (
     READABLE,
     REFUSED,
-    Inner,
     Trust,
     ask,
     believed,
     given,
     has,
     inner,
+    is_instance,
     is_stand_in,
     kind_of,
     mark,
     special,
     theirs,
 )
+from gatekeeper.sandbox.inside.looks import DIFFERENT, VIEWS
 from gatekeeper.sandbox.inside.operations import ORDERINGS
 
-__all__ = ["Remote", "Value", "as_before", "as_many", "counted", "counting"]
+__all__ = ["Remote", "Value", "as_many", "counted", "counting"]
 
-_SHOWING = frozenset({"items", "keys", "values", "copy"})
-_DIFFERENT = "it has {} items and yields {}"
 _NAMES = frozenset({"__name__", "__qualname__", "__module__"})
 _HIDDEN = frozenset({"__reduce__", "__reduce_ex__", "__getstate__"})
 _COMPARED = {"__eq__": "eq", "__ne__": "ne", **{f"__{o}__": o for o in ORDERINGS}}
@@ -95,7 +94,7 @@ class Remote:
             defined = has(kind, "__eq__") or has(type(other), "__eq__")
             return defined and believed(self, "eq", other)
         if kind_of(kind).plain:
-            return bool(known.peer.ask("plain", self) == other)
+            return bool(known.peer.looks.value(self) == other)
         return _as_parts(self, other)
 
     def __ne__(self, other: object) -> Any:
@@ -159,7 +158,7 @@ def _as_parts(item: Remote, other: object) -> Any:
 def _copied(item: Remote, operation: str) -> Any:
     """A copy of an object; the tests made it, if they made the object."""
     found, known = ask(item, operation), inner(item)
-    mark(found, known.trust or Trust.RETURNED, made=known.made)
+    mark(found, known.trust or Trust.RETURNED, made=known.made, sure=known.sure)
     return found
 
 
@@ -187,7 +186,7 @@ class Value(Remote):
     def __hash__(self) -> int:
         if not kind_of(type(self)).hashable:
             raise TypeError(f"unhashable type: {type(self).__name__!r}")
-        if inner(self).trust == Trust.INSTANCE and has(type(self), "__hash__"):
+        if has(type(self), "__hash__") and is_instance(self):
             return int(ask(self, "hash"))
         return int(_plain(self).__hash__(self))
 
@@ -199,8 +198,7 @@ def _alike(item: Value, operation: str, other: object) -> Any:
     """
     name = f"__{operation}__"
     defined = has(type(item), "__eq__") or has(type(item), name)
-    both = isinstance(other, Value) and Trust.INSTANCE == inner(item).trust == inner(other).trust
-    if defined and both:
+    if defined and isinstance(other, Value) and is_instance(item) and is_instance(other):
         equal = believed(item, "eq", other)
         return equal if operation == "eq" else not equal
     return getattr(_plain(item), name)(item, other)
@@ -216,16 +214,21 @@ def _attribute(item: Any, name: str) -> Any:
         return known.peer.ask("get", item, name)
     if name == "_as_parameter_":  # ctypes reads an address from it
         raise AttributeError(REFUSED.format(name))
-    if not special(name) and known.trust != Trust.INSTANCE and _evades(item):
+    sure = special(name) or (known.trust == Trust.INSTANCE and known.sure)
+    if not sure and _evades(item) and not is_instance(item):
         raise AssertionError(f"{name}: an object that has every attribute proves nothing")
     if name in ("send", "throw") and kind_of(type(item)).shown in _GENERATORS:
         return functools.partial(ask, item, name)
     found = known.peer.ask("get", item, name)
     found = given(item, found)
-    shows = name in _SHOWING and kind_of(type(item)).plain is not None
-    if shows and isinstance(found, Remote) and counted(item):
-        return functools.partial(_showing, item, found)
+    if name in VIEWS and isinstance(found, Remote) and _is_mapping(item):
+        return functools.partial(_showing, item, name, found)
     return found
+
+
+def _is_mapping(item: Any) -> bool:
+    """Whether an object that the tests did not make is a container which has keys, or an index."""
+    return counted(item) and has(type(item), "__iter__") and has(type(item), "__getitem__")
 
 
 def counted(item: Any) -> bool:
@@ -242,7 +245,7 @@ def as_many(found: Any, length: int) -> Any:
     if not (has(kind, "__len__") if is_stand_in(found) else hasattr(kind, "__len__")):
         return counting(iter(found), length)
     if len(found) != length:
-        raise TypeError(_DIFFERENT.format(length, len(found)))
+        raise TypeError(DIFFERENT.format(length, len(found)))
     return found
 
 
@@ -256,31 +259,18 @@ def counting(steps: Iterator[Any], length: int) -> Iterator[Any]:
             if count <= length:
                 yield item
     if count != length:
-        raise TypeError(_DIFFERENT.format(length, count))
+        raise TypeError(DIFFERENT.format(length, count))
 
 
-def as_before(steps: Iterator[Any], known: Inner) -> Iterator[Any]:
-    """The steps of an iteration; raises TypeError if another one had more of them, or less."""
-    yielded = known.peer.yielded
-    count = 0
-    for item in steps:
-        count += 1
-        most, ended = yielded.get(known.number, (0, False))
-        if count > most:
-            if ended:
-                raise TypeError(_DIFFERENT.format(most, count))
-            yielded[known.number] = count, False
-        yield item
-    most, _ = yielded.get(known.number, (0, False))
-    if most != count:
-        raise TypeError(_DIFFERENT.format(most, count))
-    yielded[known.number] = count, True
-
-
-def _showing(item: Any, method: Any, /, *arguments: Any, **keywords: Any) -> Any:
+def _showing(item: Any, name: str, method: Any, /, *arguments: Any, **keywords: Any) -> Any:
     """Call a method that shows all items of a container."""
-    found = method(*arguments, **keywords)
-    return found if arguments or keywords else as_many(found, inner(item).peer.length(item))
+    if arguments or keywords:
+        return method(*arguments, **keywords)
+    looks, found = inner(item).peer.looks, given(item, ask(method, "view"))
+    if kind_of(type(item)).plain is not None:
+        found = as_many(found, looks.length(item))
+    looks.view(item, name, found)
+    return found
 
 
 def _evades(item: Any) -> bool:

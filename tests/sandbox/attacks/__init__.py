@@ -21,6 +21,7 @@ from attacks.errors import ERRORS
 from attacks.event_loops import EVENT_LOOPS
 from attacks.forged import FORGED
 from attacks.formatted_texts import FORMATTED_TEXTS
+from attacks.given_classes import GIVEN_CLASSES
 from attacks.handed_over import HANDED_OVER
 from attacks.hidden_numbers import HIDDEN_NUMBERS
 from attacks.honest import HONEST
@@ -35,6 +36,7 @@ from attacks.left_work import LEFT_WORK
 from attacks.library_objects import LIBRARY_OBJECTS
 from attacks.library_subclasses import LIBRARY_SUBCLASSES
 from attacks.looked_at import LOOKED_AT
+from attacks.looks import LOOKS
 from attacks.made_tests import MADE_TESTS
 from attacks.memory import MEMORY
 from attacks.names import NAMES
@@ -101,5 +103,7 @@ PROGRAMS: tuple[Program, ...] = (
         *CAPTURED,
         *LIBRARY_SUBCLASSES,
         *DEEP_CALLS,
+        *GIVEN_CLASSES,
+        *LOOKS,
     ),
 )

@@ -37,7 +37,7 @@ for name, lie in {
     "a named tuple that comes by value": BY_VALUE,
 }.items():  # fmt: skip
     forged(f"{name} as a text", lie, 'def f(name): return f"Hello {name}!"\n', GREETING)
-forged(
+left_out(
     "a class under test that a function returned",
     f"class Stack:\n    {YES}\ndef f(stack): return Stack\n",
     'class Stack:\n    pass\ndef f(stack): return "Stack: empty"\n',
@@ -90,6 +90,12 @@ for what, asked in {
     honest = CACHE.replace("self.save(key, value)", "self.save(key, value); self.save.commit()")
     test = SAVED.format(asked)
     forged(f"{what} as a mock", lie, honest if "commit" in what else CACHE, test)
+forged(
+    "a class of exceptions as a mock",
+    INSTEAD.replace("Own:", "Own(Exception):").replace("{}", "Own", 1),
+    CACHE,
+    SAVED.format("cache.save.called"),
+)
 forged(
     "an exception as a mock",
     INSTEAD.replace("{}", "error = ValueError(); error.called = True", 1),
