@@ -11,7 +11,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside import packages, signatures
 from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
-from gatekeeper.sandbox.inside.forwarders import FORWARDERS, VALUES
+from gatekeeper.sandbox.inside.forwarders import FORWARDERS, VALUES, truth
 from gatekeeper.sandbox.inside.kinds import ENUM, Inner, Kind, RemoteClass, kind_of
 from gatekeeper.sandbox.inside.library_values import WRITERS
 from gatekeeper.sandbox.inside.operations import importable
@@ -59,6 +59,8 @@ def candidate_class(
     names = frozenset(n for n in special if type(n) is str)
     forwarders = VALUES if value else FORWARDERS
     namespace = {n: forwarders[n] for n in names & forwarders.keys()}
+    if not value and "__iter__" in names:
+        namespace.setdefault("__bool__", truth)
     if any(module == "enum" for module, _ in abstract):
         namespace[ENUM] = (enum.Enum,)
     made = _new_class(name, tuple(roots), namespace)

@@ -22,9 +22,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from gatekeeper.sandbox.inside.forwarders import refused
 from gatekeeper.sandbox.inside.kinds import (
     GIVEN,
-    REFUSED,
     RemoteClass,
     Trust,
     decides,
@@ -171,16 +171,15 @@ class Decisions:
             return found
         if issubclass(type(owner), type):
             if not (isinstance(owner, RemoteClass) and kind_of(owner).named):
-                raise AttributeError(REFUSED.format(name))
+                return functools.partial(_without_data, name, found, trusted=False)
             if not self.is_sure(owner):
                 self.doubt(GIVEN.format(owner.__name__))
             return found
         known = inner(owner)
         if known.trust == Trust.MODULE or decides(owner):
             return found
-        if known.trust != Trust.INSTANCE:
-            raise AttributeError(REFUSED.format(name))
-        return functools.partial(_without_data, name, given(owner, found))
+        trusted = known.trust == Trust.INSTANCE
+        return functools.partial(_without_data, name, given(owner, found), trusted=trusted)
 
     def _record(self, owner: Any, name: str, items: Sequence[Any]) -> None:
         """Notice where an object stands for a mock, and whether its record is read."""
@@ -236,10 +235,15 @@ def _is_mock(item: Any) -> bool:
     return any(is_mock(kind) for one in (item, imitated) for kind in type(one).__mro__)
 
 
-def _without_data(name: str, method: Any, /, *arguments: Any, **keywords: Any) -> Any:
-    """Call a method that gets no data of the tests: only functions, or the candidate's objects."""
+def _without_data(
+    name: str, method: Any, /, *arguments: Any, trusted: bool, **keywords: Any
+) -> Any:
+    """Call a method that gets no data of the tests: only functions, or the candidate's objects.
+
+    Nor one of an object that is not trusted.
+    """
     peer = inner(method).peer
-    for argument in (*arguments, *keywords.values()):
-        if not (theirs(peer, argument) or callable(argument)):
-            raise TypeError(REFUSED.format(name))
+    data = (a for a in (*arguments, *keywords.values()) if not (theirs(peer, a) or callable(a)))
+    if not trusted or any(True for _ in data):
+        raise refused(peer, name, "call", method, *arguments, **keywords)
     return method(*arguments, **keywords)

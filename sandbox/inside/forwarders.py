@@ -14,7 +14,6 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.guard import is_failure
 from gatekeeper.sandbox.inside.kinds import (
-    REFUSED,
     Trust,
     ask,
     believed,
@@ -27,6 +26,7 @@ from gatekeeper.sandbox.inside.kinds import (
     is_stand_in,
     kind_of,
     mark,
+    refusal,
     theirs,
 )
 from gatekeeper.sandbox.inside.library_values import WRITERS
@@ -48,23 +48,33 @@ from gatekeeper.sandbox.inside.standins import (
 )
 from gatekeeper.sandbox.inside.tasks import Waiting
 
-__all__ = ["FORWARDERS", "VALUES"]
+__all__ = ["FORWARDERS", "VALUES", "refused", "truth"]
 
 
 _SAMPLES: dict[type, Any] = {type(item): item for item in (1, 1.5, 1j, True, "a", b"a", None)}
 _SAMPLES |= {kind: kind() for kind in (list, tuple, dict, set, frozenset)}
 
 
-def _refused(item: Any, name: str, operands: Sequence[Any]) -> AssertionError:
+_REFUSED = "{}: the candidate's object must not answer a question about data of the tests"
+_DIVISIONS = frozenset({"truediv", "floordiv", "mod", "divmod"})
+
+
+def refused(
+    peer: Any, name: str, operation: str, *operands: Any, **keywords: Any
+) -> AssertionError:
     """What to raise for an operation that must not get data of the tests.
 
-    No TypeError, which a test may expect: where the object raises one for other data of these
+    No other error, which a test may expect: where the object raises one for other data of these
     types, that is raised.
     """
-    peer = inner(item).peer
-    others = [o if theirs(peer, o) else _SAMPLES.get(type(o), peer.stranger) for o in operands]
-    peer.ask(name, *others)
-    return AssertionError(REFUSED.format(name))
+
+    def other(item: Any) -> Any:
+        if is_stand_in(item) or (operation in _DIVISIONS and type(item) is int and item == 0):
+            return item
+        return _SAMPLES.get(type(item), peer.stranger)
+
+    peer.ask(operation, *map(other, operands), **{n: other(o) for n, o in keywords.items()})
+    return refusal(peer, _REFUSED.format(name))
 
 
 def _ordering(name: str) -> Callable[[Any, Any], Any]:
@@ -72,7 +82,7 @@ def _ordering(name: str) -> Callable[[Any, Any], Any]:
         if theirs(inner(self).peer, other):
             return believed(self, name, other)
         if type(other) in _SAMPLES or type(other) in WRITERS:
-            raise _refused(self, name, (self, other))
+            raise refused(inner(self).peer, name, name, self, other)
         return NotImplemented  # the class of the other one may know what to do
 
     return compare
@@ -86,7 +96,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
         operands = (*others, self) if reflected else (self, *others)
         informed = not all(theirs(peer, other) for other in others)
         if informed and not _may_be_informed(self):
-            raise _refused(self, name, operands)
+            raise refused(peer, name, name, *operands)
         sources = {inner(o).trust for o in (self, *others) if isinstance(o, Remote)}
         informed = informed or Trust.INFORMED in sources
         value = _value_of(self, others) if informed else None  # before it knows the data
@@ -98,7 +108,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
         parts = made if name == "divmod" and type(made) is tuple and len(made) == 2 else (made,)
         for part in parts:
             if not isinstance(part, Remote) or isinstance(part, Value):
-                raise AssertionError(REFUSED.format(name))
+                raise refusal(peer, _REFUSED.format(name))
             mark(part, Trust.INFORMED)
         return made
 
@@ -144,7 +154,7 @@ def _number(name: str) -> Callable[..., Any]:
     def convert(self: Any, *arguments: Any) -> Any:
         trust = inner(self).trust
         if trust == Trust.INFORMED or (arguments and trust != Trust.INSTANCE):
-            raise AssertionError(REFUSED.format(name))
+            raise refusal(inner(self).peer, _REFUSED.format(name))
         return given(self, ask(self, name, *arguments))
 
     return convert
@@ -162,9 +172,9 @@ def _contains(self: Any, item: object) -> bool:
         return believed(self, "contains", item)
     if kind_of(type(self)).plain:
         value = known.peer.looks.value(self)
-        return item in (as_many(value, _length(self)) if counted(self) else value)
+        return item in (as_many(self, value, _length(self)) if counted(self) else value)
     if not (has(type(self), "__iter__") or has(type(self), "__getitem__")):
-        raise _refused(self, "contains", (self, item))
+        raise refused(known.peer, "contains", "contains", self, item)
     return any(item is found or item == found for found in self)
 
 
@@ -243,15 +253,23 @@ def _described(name: str) -> Callable[..., Any]:
 def _length(self: Any) -> int:
     known = inner(self)
     if known.trust == Trust.INFORMED:
-        raise AssertionError(REFUSED.format("len"))
+        raise refusal(known.peer, _REFUSED.format("len"))
     return int(known.peer.looks.length(self) if counted(self) else ask(self, "len"))
+
+
+def truth(self: Any) -> bool:
+    """The truth of an object that can be iterated, and has no `__bool__`: it need not be empty."""
+    if has(type(self), "__len__"):
+        return _length(self) != 0
+    inner(self).peer.looks.answered("bool", [self], True)
+    return True
 
 
 def _iterate(self: Any) -> Iterator[Any]:
     found = given(self, ask(self, "iter"))
     steps: Iterator[Any] = found if isinstance(found, Remote) else iter(found)
     if counted(self):
-        steps = counting(steps, _length(self))
+        steps = counting(self, steps, _length(self))
     shown: Iterator[Any] = inner(self).peer.looks.steps(steps, self)
     return shown
 
@@ -260,20 +278,21 @@ def _getitem(self: Any, key: Any) -> Any:
     try:
         found = given(self, ask(self, "getitem", key))
         if type(key) is slice and kind_of(type(self)).plain is list and counted(self):
-            found = as_many(found, len(range(_length(self))[key]))
+            found = as_many(self, found, len(range(_length(self))[key]))
         inner(self).peer.looks.item(self, key, found)
         return found
     except IndexError:
         # Without `__iter__` this ends an iteration, which must yield as many as the length.
         ends = type(key) is int and counted(self) and not has(type(self), "__iter__")
         if ends and 0 <= key < _length(self):
-            raise TypeError(f"it has {_length(self)} items, but none at {key}") from None
+            lacks = f"it has {_length(self)} items, but none at {key}"
+            raise refusal(inner(self).peer, lacks) from None
         raise
 
 
 def _reversed(self: Any) -> Any:
     found = given(self, ask(self, "reversed"))
-    steps = counting(iter(found), _length(self)) if counted(self) else found
+    steps = counting(self, iter(found), _length(self)) if counted(self) else found
     return inner(self).peer.looks.backwards(steps, self)
 
 
@@ -338,7 +357,7 @@ def _of_values(name: str, *, reflected: bool = False) -> Callable[..., Any]:
                 return made
         elif (operation := getattr(plain, special, None)) is not None:
             return operation(self, *others)
-        raise TypeError(REFUSED.format(name))
+        raise refused(inner(self).peer, name, name, *operands)
 
     return operate
 

@@ -18,7 +18,6 @@ __all__ = [
     "ENUM",
     "GIVEN",
     "READABLE",
-    "REFUSED",
     "Inner",
     "Kind",
     "RemoteClass",
@@ -35,6 +34,7 @@ __all__ = [
     "kind_of",
     "mark",
     "of_tests",
+    "refusal",
     "special",
     "theirs",
 ]
@@ -49,8 +49,8 @@ READABLE = frozenset(  # special attributes that are data, or functions
 
 
 _ALIASES = frozenset({"GenericAlias", "_GenericAlias"})
-REFUSED = "{}: the candidate's object must not answer a question about data of the tests"
 GIVEN = "{}: the tests got this class not only by its name, so its objects must not decide"
+_ORDERS = frozenset({"lt", "le", "gt", "ge"})
 ENUM = "__gatekeeper_enum__"  # an attribute of classes: `Enum`, where they extend it
 
 
@@ -162,6 +162,16 @@ def _surely(item: Any) -> bool:
     return True
 
 
+def refusal(peer: Any, why: str) -> AssertionError:
+    """What to raise where an object must not answer.
+
+    A test may expect an error there (`raises(Exception)`), but another one: then there is no
+    verdict.
+    """
+    peer.decisions.doubt(f"{why}, and the tests caught the refusal")
+    return AssertionError(why)
+
+
 def theirs(peer: Peer, item: object) -> bool:
     """Whether an object is the candidate's, so that a question about it gives no information."""
     kind = type(item)
@@ -194,12 +204,13 @@ def believed(item: Any, operation: str, other: Any) -> bool:
     """Whether the object answers True about `other`.
 
     One that answers True about `stranger`, too, fails the tests: its answer is neither yes, which
-    would let `assert a == b` hold, nor no, which would let `assert a != b` hold.
+    would let `assert a == b` hold, nor no, which would let `assert a != b` hold. So do two objects
+    of which each is the lesser one.
 
     Raises
     ------
     AssertionError
-        The object answers True about `stranger`.
+        The object answers True about `stranger`, or about the order of both.
     """
     peer = inner(item).peer
     if peer.ask(operation, item, other) is not True:
@@ -208,7 +219,15 @@ def believed(item: Any, operation: str, other: Any) -> bool:
     with contextlib.suppress(Exception):  # an honest object may raise for one of another type
         answer = peer.ask(operation, item, peer.stranger)
     if answer is True:
-        raise AssertionError(f"an object that answers True about any other: {operation}")
+        raise refusal(peer, f"an object that answers True about any other: {operation}")
+    # Those of a class under test may count their comparisons.
+    orders = operation in _ORDERS and item is not other and not inner(item).made
+    if orders and peer.ask(operation, other, item) is True:
+        equal = peer.ask("eq", item, other) is True
+        if operation in ("lt", "gt") or (has(type(item), "__eq__") and not equal):
+            raise refusal(peer, f"two objects of which each comes first: {operation}")
+        if not equal:
+            peer.decisions.doubt(f"objects that have an order, and no equality: {operation}")
     return True
 
 
@@ -294,7 +313,7 @@ class RemoteClass(type):
             return found
         items = list(itertools.islice(found, len(cls) + 1))
         if len(items) != len(cls):  # a class in the place of a list, which may contain anything
-            raise TypeError(f"a class of {len(cls)} items, and others")
+            raise refusal(inner(cls).peer, f"a class of {len(cls)} items, and others")
         return iter(items)
 
     def __len__(cls) -> int:

@@ -20,7 +20,15 @@ from types import FunctionType
 from typing import Any
 
 from gatekeeper.sandbox.inside.codec import encode
-from gatekeeper.sandbox.inside.kinds import Trust, ask, has, inner, is_stand_in, kind_of
+from gatekeeper.sandbox.inside.kinds import (
+    Trust,
+    ask,
+    has,
+    inner,
+    is_stand_in,
+    kind_of,
+    refusal,
+)
 from gatekeeper.sandbox.inside.library_values import WRITERS
 from gatekeeper.sandbox.inside.operations import CONVERSIONS
 from gatekeeper.sandbox.inside.wire import Parts, TooLargeError, head
@@ -35,6 +43,7 @@ OPINIONS = frozenset(
     """.split()  # noqa: SIM905
 )
 _READS = OPINIONS.union(CONVERSIONS, {"iter", "reversed", "getitem", "get", "plain", "view"})
+_CONVERTED = CONVERSIONS.keys() - {"len"}
 VIEWS = frozenset({"items", "keys", "values", "copy"})  # methods that show all items
 DIFFERENT = "it has {} items and yields {}"
 _CHANGES = "{}: it shows other items each time, and the tests may have asked for a list"
@@ -65,7 +74,7 @@ class _Seen:
     whole
         The object that it is a slice of, and which.
     views
-        Its value as a plain list or dict, and what methods showed, by their names.
+        Its value as a plain list or dict, and what methods and conversions showed, by their names.
     before
         Whether the candidate has been asked for anything else since.
     """
@@ -75,7 +84,7 @@ class _Seen:
     def __init__(self) -> None:
         self.items: dict[int, Any] = {}
         self.at: dict[Any, Any] = {}
-        self.views: dict[str, Any] = {}
+        self.views: dict[Any, Any] = {}
         self.whole: tuple[Any, slice] | None = None
         self.most, self.ended, self.sliced, self.before = 0, False, False, False
 
@@ -158,6 +167,15 @@ class Looks:
             self._compare(item, self._of(item).views, "plain", found)
         return found
 
+    def answered(self, operation: str, arguments: Sequence[Any], found: Any) -> None:
+        """An object has shown its text, its number or its truth."""
+        item, *more = arguments
+        if operation in _CONVERTED and is_stand_in(item) and self.keeps(item):
+            seen = self._of(item)
+            self._compare(item, seen.views, (operation, *more), found)
+            if operation == "bool" and found and seen.ended and not seen.most:
+                self._differs(item)
+
     def steps(self, steps: Any, item: Any) -> Any:
         """The steps of an iteration, which must be those of another one."""
         return self._steps(steps, item) if self.keeps(item) else steps
@@ -180,6 +198,8 @@ class Looks:
         if seen.most != count:
             self._counted(item, seen, count)
         seen.ended = True
+        if not count and seen.views.get(("bool",)):
+            self._differs(item)
         if seen.at and seen.is_list() and any(map(seen.differs_at, seen.at)):
             self._differs(item)
 
@@ -251,7 +271,7 @@ class Looks:
 
     def _counted(self, item: Any, seen: _Seen, count: int) -> None:
         if _lasts(item) and not seen.before:
-            raise TypeError(DIFFERENT.format(seen.most, count))
+            raise refusal(inner(item).peer, DIFFERENT.format(seen.most, count))
         self._differs(item)
 
     def _differs(self, item: Any) -> None:

@@ -131,6 +131,7 @@ class JudgePeer(Peer):
         # Of many calls at once only the last value may be no scalar (`facts.py`).
         items = [*within.parts(found[-1:] if operation == "calls" else found)]
         found = self.decisions.found(operation, [*arguments, *keywords.values()], found, items)
+        self.looks.answered(operation, arguments, found)
         self.handed_over.returned(items)
         # A constant may be the answer.
         self.answered += not (is_stand_in(found) and callable(found))

@@ -4,7 +4,7 @@ Plain data is here by value, and the tests judge it themselves. Every other obje
 that asks the candidate's process. A candidate can give any answer, so only these may decide a test:
 
 - *Values.* The result of a call, an attribute, iteration or a conversion: the candidate had to find
-  it without knowing what is expected.
+  it without knowing what is expected; and at each look the same (`looks.py`).
 - *Kinds.* Class, special methods, signature: as read from the object's class (`facts.py`), never
   from its own answers. A stand-in has the special methods that the class has, and no other.
 - *Comparisons of its own objects.* `==`, `<` and `in` between two of the candidate's objects are
@@ -29,7 +29,6 @@ from typing import Any
 from gatekeeper.sandbox.inside import signatures
 from gatekeeper.sandbox.inside.kinds import (
     READABLE,
-    REFUSED,
     Trust,
     ask,
     believed,
@@ -40,6 +39,7 @@ from gatekeeper.sandbox.inside.kinds import (
     is_stand_in,
     kind_of,
     mark,
+    refusal,
     special,
     theirs,
 )
@@ -72,6 +72,8 @@ class Remote:
             return str.__str__(found) if name in _NAMES and isinstance(found, str) else found
         if name in _HIDDEN or (name == "__copy__" and has(type(self), "__next__")):
             raise AttributeError(name)  # `itertools.tee` would copy a generator
+        if name == "__bool__" and not has(type(self), name):
+            raise AttributeError(name)  # see `forwarders.truth`
         if name == "__code__":
             return signatures.code(ask(self, "code"))
         if name == "__signature__":
@@ -100,7 +102,11 @@ class Remote:
     def __ne__(self, other: object) -> Any:
         peer = inner(self).peer
         if has(type(self), "__ne__") and theirs(peer, other):
-            return peer.ask("ne", self, other) is True
+            if peer.ask("ne", self, other) is not True:
+                return False
+            if self is not other and has(type(self), "__eq__") and peer.ask("eq", self, other):
+                raise refusal(peer, "an object that is both equal and not equal to another")
+            return True
         equal = Remote.__eq__(self, other)
         return equal if equal is NotImplemented else not equal
 
@@ -213,10 +219,10 @@ def _attribute(item: Any, name: str) -> Any:
     if known.trust == Trust.MODULE:
         return known.peer.ask("get", item, name)
     if name == "_as_parameter_":  # ctypes reads an address from it
-        raise AttributeError(REFUSED.format(name))
+        raise AttributeError(name)
     sure = special(name) or (known.trust == Trust.INSTANCE and known.sure)
     if not sure and _evades(item) and not is_instance(item):
-        raise AssertionError(f"{name}: an object that has every attribute proves nothing")
+        raise refusal(known.peer, f"{name}: an object that has every attribute proves nothing")
     if name in ("send", "throw") and kind_of(type(item)).shown in _GENERATORS:
         return functools.partial(ask, item, name)
     found = known.peer.ask("get", item, name)
@@ -239,27 +245,27 @@ def counted(item: Any) -> bool:
     return has(type(item), "__len__") and not inner(item).made
 
 
-def as_many(found: Any, length: int) -> Any:
+def as_many(item: Any, found: Any, length: int) -> Any:
     """The items that a container shows: it must show as many as its length."""
     kind = type(found)
     if not (has(kind, "__len__") if is_stand_in(found) else hasattr(kind, "__len__")):
-        return counting(iter(found), length)
+        return counting(item, iter(found), length)
     if len(found) != length:
-        raise TypeError(DIFFERENT.format(length, len(found)))
+        raise refusal(inner(item).peer, DIFFERENT.format(length, len(found)))
     return found
 
 
-def counting(steps: Iterator[Any], length: int) -> Iterator[Any]:
-    """The steps of an iteration; raises TypeError if there are not as many."""
+def counting(item: Any, steps: Iterator[Any], length: int) -> Iterator[Any]:
+    """The steps of an iteration; raises AssertionError if there are not as many."""
     count = 0
     with contextlib.suppress(StopIteration):
         while count <= length:  # one that has more may be endless, and so contain everything
-            item = next(steps)
+            step = next(steps)
             count += 1
             if count <= length:
-                yield item
+                yield step
     if count != length:
-        raise TypeError(DIFFERENT.format(length, count))
+        raise refusal(inner(item).peer, DIFFERENT.format(length, count))
 
 
 def _showing(item: Any, name: str, method: Any, /, *arguments: Any, **keywords: Any) -> Any:
@@ -268,7 +274,7 @@ def _showing(item: Any, name: str, method: Any, /, *arguments: Any, **keywords: 
         return method(*arguments, **keywords)
     looks, found = inner(item).peer.looks, given(item, ask(method, "view"))
     if kind_of(type(item)).plain is not None:
-        found = as_many(found, looks.length(item))
+        found = as_many(item, found, looks.length(item))
     looks.view(item, name, found)
     return found
 

@@ -42,6 +42,17 @@ for how, lie, asked in (
     ("sorted, and as a set", EACH.format("[[1, 2, 3, 4], [2, 3, 5, 7]][self.looks - 1]"), "assert all(a < b for a, b in zip(got, [3, 4, 6, 8])); assert set(got) == {2, 3, 5, 7}"),
 ):  # fmt: skip
     lies(how, lie, asked)
+ONCE = "class Lie:\n    looks = 0\n    def __{}__(self, *more):\n        self.looks += 1\n        return {}[self.looks - 1]\n"
+for how, lie, asked, honest in (
+    ("text", ONCE.format("str", "['ab', 'bc']"), "assert str(got)[0] == 'a'; assert str(got)[-1] == 'c'", "def f(n): return 'abc'\n"),
+    ("formatted", ONCE.format("format", "['ab', 'bc']"), "assert f'{got}'[0] == 'a'; assert f'{got}'[-1] == 'c'", "def f(n): return 'abc'\n"),
+    ("a number", ONCE.format("int", "[2, 3]"), "assert int(got) % 2 == 0; assert int(got) % 3 == 0", "def f(n): return 6\n"),
+    ("another number", ONCE.format("float", "[2.0, 3.0]"), "assert float(got) < 2.5; assert float(got) > 2.1", "def f(n): return 2.2\n"),
+    ("its truth", ONCE.format("bool", "[True, False]"), "assert other(1) == -1; assert got; assert not got or got == [4]", "def f(n): return [n]\n"),
+    ("no items, and its truth", EACH.format("()"), "assert all(is_prime(n) for n in got); assert got", PRIMES),
+    ("its truth, and no items", EACH.format("()"), "assert got; assert all(is_prime(n) for n in got)", PRIMES),
+):  # fmt: skip
+    lies(how, lie, asked, honest)
 AT = "class Lie:\n    def __len__(self): return 4\n    def __iter__(self): return iter([7, 5, 3, 2])\n    def __getitem__(self, n): return {}\n"
 SORTED = "assert all(got[n] < got[n + 1] for n in range(3))"
 ALL = "assert Counter(got) == Counter([7, 5, 3, 2])"
@@ -107,6 +118,10 @@ right(
         def __getitem__(self, node): return [b for a, b in self.edges if a == node]
     class Nodes:
         def __iter__(self): return (Node(n) for n in range(3))
+    class Empty:
+        def __iter__(self): return iter(())
+    class Sized(Empty):
+        def __len__(self): return 0
     class Deck:
         def __init__(self, *cards): self.cards = list(cards)
         def __iter__(self):
@@ -117,9 +132,10 @@ right(
     def table(**items): return Table(**items)
     def graph(*edges): return Graph(*edges)
     def nodes(): return Nodes()
+    def empties(): return Empty(), Sized(), Nodes()
     """,
     """
-    from solution import Deck, graph, nodes, row, table
+    from solution import Deck, empties, graph, nodes, row, table
 
     def test_row():
         got = row(3, 1, 2)
@@ -138,6 +154,11 @@ right(
         got = graph((1, 2), (1, 3))
         assert got[1] == [2, 3] and sorted(got) == [1, 2, 3] and [got[n] for n in got] == [[2, 3], [], []]
         assert [node.n for node in nodes()] == [0, 1, 2]
+
+    def test_truth():
+        empty, sized, full = empties()
+        assert list(empty) == list(sized) == [] and not sized and len(sized) == 0
+        assert full and len(list(full)) == 3 and not hasattr(full, "__bool__")
 
     def test_deck():
         deck = Deck(1, 2, 3)
