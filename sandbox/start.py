@@ -67,6 +67,7 @@ _MODULES = (
     "counting",
     "state",
     "frameworks",
+    "identity",
     "collect",
     "unseen",
     "chosen",

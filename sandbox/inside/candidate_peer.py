@@ -21,7 +21,7 @@ from gatekeeper.sandbox.inside.handles import (
 )
 from gatekeeper.sandbox.inside.packages import brought
 from gatekeeper.sandbox.inside.peer import Peer
-from gatekeeper.sandbox.inside.references import LIMIT, original
+from gatekeeper.sandbox.inside.references import LIMIT, original, reference
 from gatekeeper.sandbox.inside.tasks import Tasks, as_coroutine
 from gatekeeper.sandbox.inside.wire import Parts
 
@@ -115,6 +115,8 @@ class CandidatePeer(Peer):
             return written
 
     def _instance(self, item: Any) -> Parts | None:
+        if (names := facts.member(item)) is not None:
+            return reference(0), (names,)
         if type(item) is Attributes or facts.standard(type(item)) or facts.exact(item) is None:
             return None
         return self.refer(item)

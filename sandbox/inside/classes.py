@@ -6,6 +6,7 @@ import collections.abc
 import contextlib
 import enum
 import functools
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -19,11 +20,12 @@ from gatekeeper.sandbox.inside.standins import Remote, Value
 
 __all__ = ["candidate_class", "error_class", "instance", "library_class"]
 
-_PLAIN = frozenset({*IMMUTABLE, list, dict, set, bytearray, bool, type(None)})
+_DICTS = frozenset({dict, OrderedDict, defaultdict, Counter})
+_PLAIN = frozenset({*IMMUTABLE, list, *_DICTS, set, bytearray, bool, type(None)})
 _ABSTRACT = frozenset({"abc", "collections.abc", "numbers"})  # of which a class is registered
 _NOT_SHOWN = frozenset({"enum", "typing", "unittest.case", "unittest.mock"})
-_PATTERNS = {list: collections.abc.Sequence, dict: collections.abc.Mapping}
-_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
+_PATTERNS = {list: collections.abc.Sequence, **dict.fromkeys(_DICTS, collections.abc.Mapping)}
+_CONTAINERS = frozenset({list, tuple, *_DICTS, set, frozenset})
 _SENT = (*(_PLAIN - _CONTAINERS), *WRITERS)
 
 
@@ -84,7 +86,8 @@ def candidate_class(
         # `isinstance(x, list)` reads `__class__`.
         if plain in _PATTERNS:  # `match` looks at flags that this sets
             _PATTERNS[plain].register(made)
-        kind.shown = _new_class(name, (made, plain), {})
+        # The methods of `Counter` would ask the object for each key of theirs.
+        kind.shown = _new_class(name, (made, dict if plain is Counter else plain), {})
         type.__setattr__(kind.shown, "__gatekeeper__", kind)
     extended = [*_of_python(abstract)] if plain is None else []
     _show(kind, roots, extended, made, more.get("package"))

@@ -35,7 +35,7 @@ from gatekeeper.sandbox.inside.kinds import (
     theirs,
 )
 from gatekeeper.sandbox.inside.offered import is_mock
-from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES
+from gatekeeper.sandbox.inside.operations import NAMED
 from gatekeeper.sandbox.inside.pandas_values import is_frame
 from gatekeeper.sandbox.inside.references import original
 from gatekeeper.sandbox.inside.wire import MalformedError
@@ -62,7 +62,7 @@ RECORDS = frozenset(
     """.split()  # noqa: SIM905
 )
 _USES_MOCKS = re.compile(r"\bunittest\b.*\bmock\b|\bmocker\b|\bimport mock\b", re.DOTALL)
-_TYPES = frozenset(BUILTIN_TYPES.values())
+_TYPES = frozenset(NAMED.values())
 _NUMBERS = "biufcmM"  # kinds of labels that are no names
 _NO_RECORD = "{}: the candidate's object is in the place of a mock, whose calls it does not know"
 

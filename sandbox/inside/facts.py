@@ -8,6 +8,7 @@ candidate could also cause honestly: that an object has a certain class (`standi
 from __future__ import annotations
 
 import collections
+import enum
 import functools
 import inspect
 import itertools
@@ -18,7 +19,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside import packages
 from gatekeeper.sandbox.inside.operations import OPERATIONS as _COMMON
-from gatekeeper.sandbox.inside.operations import special
+from gatekeeper.sandbox.inside.operations import imported, special
 
 __all__ = [
     "FORWARDED",
@@ -30,6 +31,7 @@ __all__ = [
     "exact",
     "function_facts",
     "handle_facts",
+    "member",
     "object_facts",
     "parameters",
     "standard",
@@ -58,15 +60,12 @@ IMMUTABLE: dict[type, Callable[[Any], Any]] = {  # base -> makes the same value 
 }
 
 
-def _ordered(item: Any) -> type[dict[Any, Any]]:
-    """The class whose `items` has the order of a dict."""
-    ordered = issubclass(type(item), collections.OrderedDict)
-    return collections.OrderedDict if ordered else dict
-
-
 _MUTABLE: dict[type, Callable[[Any], Any]] = {
     list: lambda v: list(list.__iter__(v)),
-    dict: lambda v: dict(_ordered(v).items(v)),
+    collections.OrderedDict: lambda v: collections.OrderedDict(collections.OrderedDict.items(v)),
+    collections.defaultdict: lambda v: collections.defaultdict(None, dict.items(v)),
+    collections.Counter: lambda v: collections.Counter(dict(dict.items(v))),
+    dict: lambda v: dict(dict.items(v)),
     set: lambda v: set(set.__iter__(v)),
     bytearray: lambda v: bytearray(memoryview(v)),
 }
@@ -239,6 +238,22 @@ def _calls(function: Any, rows: list[tuple[Any, ...]]) -> tuple[tuple[bool, Any]
     return tuple(found)
 
 
+def member(item: Any) -> tuple[str, str] | None:
+    """Module and name of a member of an enum of Python's own; None of anything else."""
+    kind = type(item)
+    if not (issubclass(kind, enum.Enum) and standard(kind)):
+        return None
+    known = kind.__members__.get(item.name) is item  # not of `re.I | re.M`
+    return (kind.__module__, f"{kind.__qualname__}.{item.name}") if known else None
+
+
+def _named(item: Any) -> tuple[str, str] | None:
+    """Module and name of what is Python's own."""
+    if not isinstance(item, type):
+        return imported(item)
+    return (item.__module__, item.__qualname__) if standard(item) else None
+
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **_COMMON,
     **{
@@ -249,6 +264,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     },
     "calls": _calls,
     "plain": exact,
+    "named": _named,
     "view": lambda method: method(),
     "code": _code,
     "signature": _signature,

@@ -22,9 +22,18 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside import assertions, batching, chosen, collect, counting, frameworks
+from gatekeeper.sandbox.inside import (
+    assertions,
+    batching,
+    chosen,
+    collect,
+    counting,
+    frameworks,
+    identity,
+)
 from gatekeeper.sandbox.inside.conversations import GoneError
 from gatekeeper.sandbox.inside.guard import RAISED, Guard
+from gatekeeper.sandbox.inside.kinds import real
 from gatekeeper.sandbox.inside.names import Candidate, Importer, Names
 from gatekeeper.sandbox.inside.nodes import FUNCTIONS, in_classes, walk
 from gatekeeper.sandbox.inside.remote import JudgePeer
@@ -109,6 +118,7 @@ def judge(
         late = observer.prepares and not facts["goes_on"]
         names = Names(peer, {**facts, "beside": beside}, late=late)
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
+        names[identity.REAL] = real
         frameworks.without_main(text)
         frameworks.with_modules(text)
         chosen.followed(text, texts.check_name, facts["modules"])
@@ -249,6 +259,7 @@ class _Program:
         self._asserting = frozenset(assertions.lines(self.nodes, guard.helpers))
         counting.counted(self.nodes, theirs, guard.helpers)
         batching.batched(self.nodes)
+        identity.compared(self.nodes)
         try:
             self.code = compile(self.tree, file, "exec", dont_inherit=True)
         except SyntaxError as error:  # a `return` outside a function, which the parser accepts

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gatekeeper.sandbox.inside import signatures
-from gatekeeper.sandbox.inside.facts import FORWARDED
+from gatekeeper.sandbox.inside.facts import FORWARDED, UNNAMED
 from gatekeeper.sandbox.inside.peer import Peer
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "kind_of",
     "mark",
     "of_tests",
+    "real",
     "refusal",
     "special",
     "theirs",
@@ -44,6 +46,7 @@ READABLE = frozenset(  # special attributes that are data, or functions
     for name in """
     doc name qualname module dict wrapped annotations defaults kwdefaults func self
     members slots version author all abstractmethods isabstractmethod match_args
+    origin args metadata
     """.split()  # noqa: SIM905
 )
 
@@ -237,6 +240,36 @@ def is_alias(item: Any) -> bool:
     return kind is not None and kind.inner is None and kind.shown.__name__ in _ALIASES
 
 
+def real(item: Any) -> Any:
+    """The object of Python's own that an item stands for, by its name; else the item itself.
+
+    Only to compare it by `is`, as the candidate may claim any name.
+    """
+    if not is_stand_in(item):
+        return item
+    kind = kind_of(item if issubclass(type(item), RemoteClass) else type(item))
+    if (kind.inner is None) is issubclass(type(item), RemoteClass):
+        return item
+    known = inner(item)
+    if known.number not in known.peer.named:
+        # Not by the peer's own `ask`: that it is another object is no answer.
+        known.peer.named[known.number] = _found(Peer.ask(known.peer, "named", item), item)
+    found = known.peer.named[known.number]
+    if found is not item:
+        known.peer.evidence = True
+    return found
+
+
+def _found(names: Any, item: Any) -> Any:
+    match names:
+        case (str(module), str(name)) if module.partition(".")[0] in sys.stdlib_module_names:
+            found: Any = UNNAMED.get((module, name)) or sys.modules.get(module, item)
+            for part in name.split(".") if name and (module, name) not in UNNAMED else ():
+                found = getattr(found, part, item)
+            return found
+    return item
+
+
 def special(name: str) -> bool:
     return name[:2] == "__" and name[-2:] == "__"
 
@@ -271,7 +304,8 @@ class RemoteClass(type):
     def mro(cls) -> list[type]:
         """With `Enum` where it extends that: it is no base here, as its metaclass differs."""
         found = type.mro(cls)
-        return [*found[:-1], *(e for e in vars(cls).get(ENUM, ()) if e not in found), object]
+        ours = {*map(id, found)}
+        return [*found[:-1], *(e for e in vars(cls).get(ENUM, ()) if id(e) not in ours), object]
 
     @property
     def __mro__(cls) -> tuple[type, ...]:
@@ -285,6 +319,11 @@ class RemoteClass(type):
     @property
     def __annotations__(cls) -> Any:  # type: ignore[override]
         return signatures.readable(ask(cls, "get", "__annotations__"))
+
+    def __eq__(cls, other: object) -> Any:
+        return True if cls is other or real(cls) is other else NotImplemented
+
+    __hash__ = type.__hash__
 
     def __setattr__(cls, name: str, value: Any) -> None:
         if name in FORWARDED and not has(cls, name):  # which its objects do not get here

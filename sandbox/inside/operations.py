@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import collections
 import importlib
 import math
 import operator
 import os
 import sys
 import types
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 __all__ = [
     "BINARY",
     "BITWISE",
-    "BUILTIN_TYPES",
     "CONVERSIONS",
     "INPLACE",
     "MUTABLE",
+    "NAMED",
     "OPERATIONS",
     "ORDERINGS",
     "UNARY",
@@ -31,7 +34,7 @@ __all__ = [
 
 MUTABLE = (
     *(list, dict, set, bytearray),
-    *(collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict),
+    *(deque, Counter, OrderedDict, defaultdict),
 )
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 INPLACE = tuple(f"i{name}" for name in (*BINARY, "lshift", "rshift", "and", "or", "xor"))
@@ -120,7 +123,14 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 # Of data alone: `type` would make classes in the process of the tests, or show theirs.
 _DATA = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
-BUILTIN_TYPES = {kind.__name__: kind for kind in (*_DATA, slice, object, type(None))}
+_BUILT_IN = (*_DATA, slice, object, type(None))
+_OF_LIBRARY = (OrderedDict, Counter, defaultdict, deque, Decimal, Fraction)
+_TIMES = (date, datetime, time, timedelta, timezone)
+NAMED: dict[tuple[str, str], Any] = {
+    **{(k.__module__, k.__name__): k for k in (*_BUILT_IN, *_OF_LIBRARY, *_TIMES)},
+    ("builtins", "NotImplemented"): NotImplemented,
+}
+"""What a candidate may name, by module and name: types of data, and one constant."""
 _NOISY = {"antigravity", "this", "idlelib", "turtle", "turtledemo", "test"}  # act when imported
 
 
@@ -138,8 +148,9 @@ def importable(module: str, name: str) -> Any:
 
 def imported(item: Any) -> tuple[str, str] | None:
     """Module and name by which every process finds what the standard library has; "": a module."""
-    if type(item) is types.ModuleType and item.__name__ in sys.stdlib_module_names:
-        return item.__name__, ""
+    if type(item) is types.ModuleType:
+        root = str(item.__name__).partition(".")[0]
+        return (item.__name__, "") if root in sys.stdlib_module_names else None
     module, name = getattr(item, "__module__", None), getattr(item, "__qualname__", None)
     if isinstance(item, types.MethodDescriptorType):
         module, name = item.__objclass__.__module__, item.__qualname__

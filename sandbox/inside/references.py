@@ -16,7 +16,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside import library_errors
 from gatekeeper.sandbox.inside.codec import encode
-from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES
+from gatekeeper.sandbox.inside.operations import NAMED
 from gatekeeper.sandbox.inside.places import Places
 from gatekeeper.sandbox.inside.wire import Parts
 
@@ -24,7 +24,7 @@ __all__ = ["EXCEPTION", "LIMIT", "References", "original", "reference"]
 
 LIMIT = 32 << 20  # bytes of one message
 _UNBOUNDED = {"max_hashed": sys.maxsize, "max_items": sys.maxsize}  # `LIMIT` is enough
-_BUILTIN_NAMES = {id(kind): name for name, kind in BUILTIN_TYPES.items()}  # ids stay valid
+_NAMES = {id(kind): names for names, kind in NAMED.items()}  # ids stay valid
 
 
 def reference(number: int) -> bytes:
@@ -115,8 +115,8 @@ class References:
         number = self._number_of(item)
         if number is not None:
             return reference(-number), (None,)
-        if (name := _BUILTIN_NAMES.get(id(item))) is not None:
-            return reference(0), (("builtins", name),)
+        if (names := _NAMES.get(id(item))) is not None:
+            return reference(0), (names,)
         description = self._describe(item)
         return reference(self.export(item)), (description,)
 

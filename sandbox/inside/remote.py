@@ -29,9 +29,10 @@ from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_
 from gatekeeper.sandbox.inside.looks import OPINIONS, Looks
 from gatekeeper.sandbox.inside.offered import claimed
 from gatekeeper.sandbox.inside.operations import (
-    BUILTIN_TYPES,
+    NAMED,
     OPERATIONS,
     WRITES,
+    importable,
     imported,
     is_private,
 )
@@ -70,6 +71,8 @@ class JudgePeer(Peer):
         whatever it answered.
     looks
         What the candidate's objects have shown.
+    named
+        The objects of Python's that its objects stand for (`identity.real`), by their numbers.
     handed
         The qualified names of the functions of the tests that the candidate was handed, alone or
         with their class.
@@ -113,6 +116,7 @@ class JudgePeer(Peer):
         self.decisions = Decisions(guard.programs)
         self.entered = Entered("\n".join(guard.programs))
         self.looks = Looks(self.decisions.doubt)
+        self.named: dict[int, Any] = {}
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered += operation != "get"
@@ -206,7 +210,8 @@ class JudgePeer(Peer):
         # For every stand-in, not only one of a plain value, because `refer` is slower.
         if is_stand_in(item) and (known := inner(item)).peer is self:
             return reference(-known.number), (None,)
-        return None
+        names = facts.member(item)
+        return None if names is None else (reference(0), (names,))
 
     def _describe(self, item: Any) -> Any:
         # A method of an object that it has it may fetch to look at.
@@ -244,10 +249,10 @@ class JudgePeer(Peer):
         return kind.__name__
 
     def _shared(self, module: str, name: str) -> Any:
-        # The candidate may name a built-in type and no other object.
-        if module == "builtins" and name in BUILTIN_TYPES:
-            return BUILTIN_TYPES[name]
-        raise ValueError(f"{module}.{name}")
+        found = NAMED.get((module, name)) or importable(module, name)
+        if (module, name) not in NAMED and facts.member(found) is None:
+            raise ValueError(f"{module}.{name}")
+        return found
 
     def _error_parts(self, error: BaseException) -> Any:
         """The parts of an exception of ours; of a failed assertion without its message."""

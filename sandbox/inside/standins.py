@@ -39,6 +39,7 @@ from gatekeeper.sandbox.inside.kinds import (
     is_stand_in,
     kind_of,
     mark,
+    real,
     refusal,
     special,
     theirs,
@@ -97,7 +98,7 @@ class Remote:
             return defined and believed(self, "eq", other)
         if kind_of(kind).plain:
             return bool(known.peer.looks.value(self) == other)
-        return _as_parts(self, other)
+        return real(self) is other or _as_parts(self, other)
 
     def __ne__(self, other: object) -> Any:
         peer = inner(self).peer
@@ -145,6 +146,14 @@ _PARTS: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "builtins.memoryview": (lambda item: item.tobytes(), True),
     "builtins.mappingproxy": (lambda item: item.copy(), True),
     "collections.ChainMap": (dict, True),
+    **{
+        f"{module}Alias": (lambda item: (item.__origin__, item.__args__), False)
+        for module in ("types.Generic", "typing._Generic", "typing._CallableGeneric")
+    },
+    "typing._LiteralGenericAlias": (lambda item: set(item.__args__), False),
+    "typing._UnionGenericAlias": (lambda item: set(item.__args__), False),
+    "types.UnionType": (lambda item: set(item.__args__), False),
+    "typing._AnnotatedAlias": (lambda item: (item.__origin__, item.__metadata__), False),
     **dict.fromkeys(("collections.UserDict", "collections.UserList"), (lambda i: i.data, True)),
 }
 

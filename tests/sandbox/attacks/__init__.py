@@ -39,6 +39,7 @@ from attacks.looked_at import LOOKED_AT
 from attacks.looks import LOOKS
 from attacks.made_tests import MADE_TESTS
 from attacks.memory import MEMORY
+from attacks.named import NAMED
 from attacks.names import NAMES
 from attacks.own_classes import OWN_CLASSES
 from attacks.own_helpers import OWN_HELPERS
@@ -105,5 +106,6 @@ PROGRAMS: tuple[Program, ...] = (
         *DEEP_CALLS,
         *GIVEN_CLASSES,
         *LOOKS,
+        *NAMED,
     ),
 )
