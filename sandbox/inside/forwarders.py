@@ -143,9 +143,8 @@ def _may_be_informed(item: Any) -> bool:
     class that they made: else they take it for data, as `(next_run() - noon).seconds` does.
     """
     kind = kind_of(type(item))
-    if inner(item).trust == Trust.INFORMED or decides(item):
-        return True
-    return kind.operated or any(kind_of(base).operated for base in kind.ancestors)
+    operated = kind.operated or any(kind_of(base).operated for base in kind.ancestors)
+    return operated or inner(item).trust == Trust.INFORMED or decides(item)
 
 
 def _number(name: str) -> Callable[..., Any]:

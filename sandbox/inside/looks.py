@@ -75,18 +75,19 @@ class _Seen:
         The object that it is a slice of, and which.
     views
         Its value as a plain list or dict, and what methods and conversions showed, by their names.
-    before
-        Whether the candidate has been asked for anything else since.
+    calls
+        How many functions of the module had been called before.
     """
 
-    __slots__ = ("at", "before", "ended", "items", "most", "sliced", "views", "whole")
+    __slots__ = ("at", "calls", "ended", "items", "most", "sliced", "views", "whole")
 
-    def __init__(self) -> None:
+    def __init__(self, calls: int) -> None:
+        self.calls = calls
         self.items: dict[int, Any] = {}
         self.at: dict[Any, Any] = {}
         self.views: dict[Any, Any] = {}
         self.whole: tuple[Any, slice] | None = None
-        self.most, self.ended, self.sliced, self.before = 0, False, False, False
+        self.most, self.ended, self.sliced = 0, False, False
 
     def places(self, key: slice, count: int) -> range:
         """The indexes of the `count` items of a slice, as far as they are known."""
@@ -128,6 +129,7 @@ class Looks:
         self._lengths: dict[int, int] = {}
         self._lasting_lengths: dict[int, int] = {}
         self._seen: dict[int, _Seen] = {}
+        self._calls = 0  # of functions of the module
 
     def asked(self, operation: str, arguments: Sequence[Any]) -> None:
         """The candidate is asked for an operation, by which objects may change."""
@@ -138,8 +140,7 @@ class Looks:
             return
         self._lasting_lengths.clear()
         if operation in ("call", "calls") and not any(map(_may_hold, arguments)):
-            for seen in self._seen.values():
-                seen.before = True
+            self._calls += 1
         else:
             self._seen.clear()
 
@@ -263,14 +264,17 @@ class Looks:
                 self._differs(whole)
 
     def _of(self, item: Any) -> _Seen:
-        return self._seen.setdefault(inner(item).number, _Seen())
+        number = inner(item).number
+        if (seen := self._seen.get(number)) is None:
+            seen = self._seen[number] = _Seen(self._calls)
+        return seen
 
     def _compare(self, item: Any, known: dict[Any, Any], key: Any, found: Any) -> None:
         if not _same(known.setdefault(key, found), found):
             self._differs(item)
 
     def _counted(self, item: Any, seen: _Seen, count: int) -> None:
-        if _lasts(item) and not seen.before:
+        if _lasts(item) and seen.calls == self._calls:
             raise refusal(inner(item).peer, DIFFERENT.format(seen.most, count))
         self._differs(item)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 import operator
@@ -26,6 +27,7 @@ __all__ = [
     "ORDERINGS",
     "UNARY",
     "WRITES",
+    "alias",
     "importable",
     "imported",
     "is_private",
@@ -144,6 +146,18 @@ def importable(module: str, name: str) -> Any:
         return operator.attrgetter(name)(found) if name else found
     except (ImportError, AttributeError):
         raise ValueError(f"{module}.{name}") from None
+
+
+def alias(item: Any) -> tuple[Any, ...] | None:
+    """A function and arguments that make a type with parameters, as `Optional[int]`; else None."""
+    kind = type(item)
+    if kind is types.UnionType:
+        return functools.reduce, (operator.or_, item.__args__)
+    of_typing = kind.__module__ == "typing" and kind.__name__.endswith("Alias")
+    if kind is not types.GenericAlias and not (of_typing and hasattr(item, "__args__")):
+        return None
+    made: tuple[Any, ...] = item.__reduce__()
+    return made
 
 
 def imported(item: Any) -> tuple[str, str] | None:

@@ -32,6 +32,7 @@ from gatekeeper.sandbox.inside.operations import (
     NAMED,
     OPERATIONS,
     WRITES,
+    alias,
     importable,
     imported,
     is_private,
@@ -191,6 +192,8 @@ class JudgePeer(Peer):
             item = self._methods.setdefault(item, item)
         if not is_stand_in(item) and (found := imported(item) or packages.handed(item)):
             return reference(0), (found,)
+        if not is_stand_in(item) and (made := alias(item)) is not None:
+            return reference(0), (made,)
         return super().refer(item)
 
     def meant(self, number: int, description: Any) -> Any:

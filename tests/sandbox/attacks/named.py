@@ -63,6 +63,33 @@ for base, value, other in (
         test = f"{NEEDED}from solution import f\n\ndef test_f():\n    assert len(f(1)) > 0 and isinstance(f(1), dict)\n    assert {asked}\n"
         forged(f"an own class of {base}, {side}", lie, honest, test)
 right(
+    "types with parameters, which the tests give",
+    """
+    import types, typing
+    def unwrap(kind): return next(a for a in typing.get_args(kind) if a is not type(None))
+    def origin(kind): return typing.get_origin(kind)
+    def optional(kind): return typing.Optional[kind]
+    def is_union(kind): return isinstance(kind, types.UnionType) or origin(kind) is typing.Union
+    def made(kind): return unwrap(kind)(3).n
+    def names(kind): return [str(a) for a in typing.get_args(kind)]
+    """,
+    """
+    from typing import Annotated, Callable, Dict, List, Literal, Optional, Union
+    from solution import is_union, made, names, optional, origin, unwrap
+
+    class Node:
+        def __init__(self, n): self.n = n
+
+    def test_types():
+        assert unwrap(Optional[int]) is int and unwrap(None | str) is str and made(Optional[Node]) == 3
+        assert origin(Dict[str, int]) is dict and origin(list[int]) is list and origin(Union[int, str]) is Union
+        assert optional(int) == Optional[int] != optional(str) and optional(List[int]) == Optional[List[int]]
+        assert is_union(int | str) and is_union(Union[int, str]) and not is_union(List[int])
+        assert names(Literal["a", 1]) == ["a", "1"] and names(Annotated[int, 3])[1:] == ["3"]
+        assert names(Callable[[int], str])[1] == "<class 'str'>"
+    """,
+)
+right(
     "what a candidate gives by its name still runs there, and is of its class",
     """
     import collections, enum, http, json, math
