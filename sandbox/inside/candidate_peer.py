@@ -89,7 +89,7 @@ class CandidatePeer(Peer):
         return inner(item)[1] if isinstance(item, (Handle, HandleClass)) else None
 
     def _describe(self, item: Any) -> Any:
-        if isinstance(item, type):
+        if issubclass(type(item), type):  # on Python 3.10 `list[int]` says that it is a class
             if issubclass(item, BaseException):
                 return "exception", self.exception_chain(item)
             number = self.export(item)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.forwarders import refused
@@ -106,11 +106,12 @@ class Decisions:
         """Tests that pass say nothing."""
         self.unsure = self.unsure or why
 
-    def give(self, item: Any) -> None:
-        """The tests get an item where they may expect anything, such as a function."""
-        if issubclass(type(item), type):
-            self._given[id(item)] = item
-            self.gave_type = self.gave_type or (type(item) is type and item in _TYPES)
+    def give(self, items: Iterable[Any]) -> None:
+        """The tests get items where they may expect anything, such as a function."""
+        for item in items:
+            if issubclass(type(item), type):
+                self._given[id(item)] = item
+                self.gave_type = self.gave_type or (type(item) is type and item in _TYPES)
 
     def is_sure(self, kind: type) -> bool:
         """Whether the tests got a class only by its name, so that they mean it."""
@@ -131,16 +132,15 @@ class Decisions:
             if self._mocks:
                 self._record(owner, name, items)
             if not _means_class(owner, name):
-                for item in items:
-                    self.give(item)
+                self.give(items)
             return self._compared(owner, name, found) if name in COMPARING else found
         makes = operation == "call" and (
             isinstance(arguments[0], type) or any(map(callable, arguments[1:]))
         )
-        for item in items:
-            if operation != "signature":
-                self.give(item)
-            if self._mocks and is_stand_in(item):
+        if operation != "signature":
+            self.give(items)
+        for item in items if self._mocks else ():
+            if is_stand_in(item):
                 self._notice(item, counts=makes)
         return found
 

@@ -249,7 +249,7 @@ def member(item: Any) -> tuple[str, str] | None:
 
 def _named(item: Any) -> tuple[str, str] | None:
     """Module and name of what is Python's own."""
-    if not isinstance(item, type):
+    if not issubclass(type(item), type):  # on Python 3.10 `list[int]` says that it is a class
         return imported(item)
     return (item.__module__, item.__qualname__) if standard(item) else None
 

@@ -196,9 +196,9 @@ class Looks:
             seen.most = max(seen.most, count)
             yield step
         seen = self._of(item)
-        if seen.most != count:
+        if seen.most > count:
             self._counted(item, seen, count)
-        seen.ended = True
+        seen.most, seen.ended = count, True  # the objects may have changed meanwhile
         if not count and seen.views.get(("bool",)):
             self._differs(item)
         if seen.at and seen.is_list() and any(map(seen.differs_at, seen.at)):

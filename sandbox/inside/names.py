@@ -113,7 +113,7 @@ class _Code:
             elif usual and issubclass(found, BaseException):
                 under_test(found)
         else:
-            self.peer.decisions.give(found)  # the tests may take a class for a function
+            self.peer.decisions.give([found])  # the tests may take a class for a function
             usual = is_stand_in(found) and found.__class__ is types.FunctionType
         # Tests may look at the kind of an object alone, so one of another kind is an answer.
         self.peer.answered += not usual

@@ -306,7 +306,9 @@ class JudgePeer(Peer):
         kept = operation in WRITES and is_private(arguments[0])
         if kept and not self.guard.attaches(operation, target, *arguments):
             return None
-        self.handed_over.returned(within.parts(given))
+        items = [*within.parts(given)]
+        self.handed_over.returned(items)
+        self.decisions.give(items)
         if operation != "call":
             return operations[operation](target, *arguments, **keywords)
         try:
@@ -343,6 +345,7 @@ class JudgePeer(Peer):
         self, classes: Any, arguments: Any, state: Any, number: Any, text: Any
     ) -> BaseException:
         state = {n: v for n, v in state.items() if not self.decisions.hides(n, v)}
+        self.decisions.give(within.parts([arguments, *state.values()]))
         error = super()._error(classes, arguments, state, number, text)
         vars(error)[RAISED] = True  # also of one that was returned, which the tests may raise
         return error

@@ -45,6 +45,8 @@ for how, asked, gives, honest in (
     ("an attribute of an object", "assert 3 in f().read('b')", "class Reader: read = Stack\ndef f(): return Reader()\n", "class Reader:\n    def read(self, b): return [3]\ndef f(): return Reader()\n"),
     ("the function", "assert 3 in f('b')", "f = Stack\n", "def f(b): return [3]\n"),
     ("the function, by a method of text", "assert f('b').startswith('x')", "f = Stack\n", "def f(b): return 'xy'\n"),
+    ("an argument of a callback", "seen = []\n    f(seen.append)\n    assert 3 in seen[0]('b')", "def f(add): add(Stack)\n", "def f(add): add(lambda b: [3])\n"),
+    ("an attribute of an exception", "try:\n        f()\n    except ValueError as error:\n        assert 3 in error.make('b')", "def f():\n    error = ValueError()\n    error.make = Stack\n    raise error\n", "def f():\n    error = ValueError()\n    error.make = lambda b: [3]\n    raise error\n"),
     ("a class of itself", "assert 3 in Stack().top('b')", "Stack.top = Stack\ndef f(): return 1\n", "Stack.top = lambda self, b: [3]\ndef f(): return 1\n"),
     ("a class of exceptions", "assert 3 in f('a')('b')", "def f(a): return Stack\n", "def f(a): return lambda b: [3]\n"),
 ):  # fmt: skip

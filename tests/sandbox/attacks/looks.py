@@ -111,6 +111,7 @@ right(
         def items(self): return self.all.items()
     class Node:
         def __init__(self, n): self.n = n
+        def next(self): return self.n + 1
     class Graph:
         def __init__(self, *edges): self.edges = edges
         def __len__(self): return 3
@@ -154,6 +155,16 @@ right(
         got = graph((1, 2), (1, 3))
         assert got[1] == [2, 3] and sorted(got) == [1, 2, 3] and [got[n] for n in got] == [[2, 3], [], []]
         assert [node.n for node in nodes()] == [0, 1, 2]
+
+    def test_meanwhile():
+        for got in (nodes(), row(1, 2)):
+            assert [one.__str__() and 1 for one in got][:2] == [1, 1]
+        for item in nodes():
+            assert item.next() == item.n + 1
+        got = row(1, 2)
+        for n, _ in enumerate(got):
+            assert row(n)[0]["n"] == n and got[n]["n"] == n + 1
+        assert len(list(got)) == 2
 
     def test_truth():
         empty, sized, full = empties()
