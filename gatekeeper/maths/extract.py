@@ -31,6 +31,7 @@ __all__ = ["Found", "extract", "find"]
 RETRACTED = "the text takes the answer back"
 TWO = "the answer has one number in digits and another one in words"
 MAX_BARE = 100  # characters of a bare answer
+MOST_CUES = 100  # of a text, from its end
 
 _BUT = r"[^;,.\n]{1,40}?[;,.]?\s?\b(?:but|rather|it(?:'s| is))(?=\s[\d$\\(*-])"  # (not) 5 but 6
 CUE = re.compile(
@@ -267,13 +268,13 @@ def _stop(rest: str) -> int:
 
 def _last_cue(text: str) -> re.Match[str] | None:
     """The last cue, if possible one without a denial: "the answer is 5; the answer is not 6"."""
-    cues = [*CUE.finditer(text)]
+    cues = deque(CUE.finditer(text), maxlen=MOST_CUES)
     for cue in reversed(cues):
         start, end = cue.span()
         before = (text, max(0, start - 40), start)
         if not (DENIED.match(text, end) or CHECKED.search(*before) or SUPPOSED.search(*before)):
             return cue
-    cues = cues or [*CONDITIONAL_CUE.finditer(text)]
+    cues = cues or deque(CONDITIONAL_CUE.finditer(text), maxlen=1)
     return cues[-1] if cues else None
 
 

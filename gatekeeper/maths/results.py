@@ -136,10 +136,11 @@ _ASIDE = re.compile(
     r"\A\W*(?:each|every)\b|\bthe other [a-z]+(?:,| is\b| was\b)"
     r"|\b(?:note that|remark|indeed|recall|observe|remember|extraneous|reject(?:ed)?)\b"
 )
-_CLAUSES = re.compile(  # a reason, a way, an item of a list
+_CLAUSES = re.compile(  # a reason, a way, "(which sum to 19)"
     r"\A\W*(?:since|because|as|when|after)\b[^,]*,"
     r"|\b(?:because|since)\b.*?(?=,? (?:so|hence|thus|therefore|which)\b|\Z)"
-    r"|\b(?:by|using|from) [a-z]+ing\b(?:(?!\b(?:we|you|he|she|it|i|there)\b)[^,;])*",
+    r"|\b(?:by|using|from) [a-z]+ing\b(?:(?!\b(?:we|you|he|she|it|i|there)\b)[^,;])*"
+    r"|\(which\b(?! (?:makes?|gives?|leaves?|brings?)\b)[^()]*\)",
     re.DOTALL,
 )
 _ITEM = re.compile(r"(?:\A|(?<=\n)|(?<=[.:!]\s))[ \t*#]{0,5}\d[.)](?=\s[*$\\]{0,3}[a-z\d])")
