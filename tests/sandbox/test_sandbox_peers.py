@@ -42,7 +42,7 @@ def two_peers(*things: object) -> Iterator[list[Any]]:
     with ours, theirs:
         tests, candidate = JudgePeer(ours, guard=Guard(__name__)), CandidatePeer(theirs)
         numbers = [tests.export(thing) for thing in things]
-        thread = threading.Thread(target=tests.serve)
+        thread = threading.Thread(target=tests.serve, daemon=True)
         thread.start()
         try:
             yield [
@@ -88,7 +88,7 @@ def test_what_pytest_raises_is_a_failure() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         tests, candidate = JudgePeer(ours, guard=Guard(__name__)), CandidatePeer(theirs)
-        thread = threading.Thread(target=tests.serve)
+        thread = threading.Thread(target=tests.serve, daemon=True)
         thread.start()
         handle = handle_of(candidate, candidate.meant(tests.export(look), tests._describe(look)))
         with pytest.raises(BaseException, match=r"^$"):  # which it may swallow, and not read
