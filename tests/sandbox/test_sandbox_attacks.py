@@ -40,6 +40,9 @@ BACKENDS: Mapping[str, Callable[..., DockerSandbox | LocalSandbox]] = {
 # one shape, and honest programs that use the machine.
 WHOLE = os.environ.get("GATEKEEPER_CORPUS_ON", "docker namespaces").split()
 FENCE = ("resources", "isolation", "hosts")
+# An honest program runs after each attack on these; of others, which only compute, after every
+# fifth: CI has two cores.
+CONTROLLED = 5
 ONCE = {p.code + p.after: p.name for p in reversed(PROGRAMS) if p.family in FENCE}.values()
 JUDGED = {p.twin for p in PROGRAMS if p.family not in (*FENCE, "honest")}
 MACHINE = re.compile(
@@ -69,7 +72,7 @@ class Result:
 
     outcome: Outcome
     seconds: float
-    control: Outcome | None  # of the honest program right after an attack
+    control: Outcome | None  # of an honest program right after an attack
 
 
 @pytest.fixture(scope="session")
@@ -102,7 +105,7 @@ def _results(
 
     def run(lane: DockerSandbox | LocalSandbox, programs: Sequence[Program]) -> Iterator[Result]:
         with lane:
-            for program in programs:
+            for number, program in enumerate(programs):
                 if program.after:
                     lane.verify(generation(program.after), SQUARES["literal"])
                 started = time.monotonic()
@@ -113,7 +116,7 @@ def _results(
                     outcome = Outcome(Verdict.INFRA_ERROR, detail=f"raised {error!r}")
                 seconds = time.monotonic() - started
                 control = None
-                if not program.honest:
+                if not program.honest and (program.family in FENCE or number % CONTROLLED == 0):
                     control = lane.verify(generation(CONTROL), SQUARES["literal"])
                 yield Result(outcome, seconds, control)
 
