@@ -75,7 +75,7 @@ def _asks_process(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
     if apart := _logs_by_others(nodes, found.values()) or _acts_in_managers(nodes, theirs):
         return apart
     if any(name.endswith("getLogger") for name in found.values()):
-        loggers = made_by(nodes, "getLogger") | made_by(nodes, "logging.getLogger")
+        loggers = _loggers(nodes)
         for node in nodes:
             if (
                 isinstance(node, ast.Attribute)
@@ -117,7 +117,7 @@ def _acts_in_managers(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
 
     It may change that for the block: what is drawn, read, warned of or logged.
     """
-    loggers = {"logging", *made_by(nodes, "logging.getLogger"), *made_by(nodes, "getLogger")}
+    loggers = {"logging", *_loggers(nodes)}
     for node in nodes:
         if isinstance(node, ast.With | ast.AsyncWith) and not theirs.isdisjoint(_entered([node])):
             inside = [part for statement in node.body for part in walk(statement)]
@@ -135,11 +135,16 @@ def _logs_by_others(nodes: Sequence[ast.AST], calls: Collection[str]) -> str:
     named = {n.attr if isinstance(n, ast.Attribute) else name_of(n) for n in nodes}
     if named.isdisjoint(_SHOWS) or not named.isdisjoint(_HANDLES):
         return ""
-    loggers = {"logging", *made_by(nodes, "logging.getLogger"), *made_by(nodes, "getLogger")}
+    loggers = {"logging", *_loggers(nodes)}
     for name in calls:
         if _logs(name, loggers):
             return f"{name}: the handlers that the candidate adds are in its own process"
     return ""
+
+
+def _loggers(nodes: Sequence[ast.AST]) -> set[str]:
+    """The names of loggers that the tests get by a name."""
+    return {*made_by(nodes, "getLogger"), *made_by(nodes, "logging.getLogger")}
 
 
 def _logs(name: str, loggers: Collection[str]) -> bool:
