@@ -68,14 +68,12 @@ def main() -> None:
             for callers in CALLERS:
                 hot = _rate(server, partial(_hot_row, callers=callers), count, seconds)
                 _row(count, callers, "hot row", hot, hot)
-                rate = _rate(server, partial(_gates, callers=callers), count, seconds)
-                _row(count, callers, "gates", rate, hot)
-            hot = _rate(server, partial(_hot_row, callers=1), count, seconds)
-            _row(count, 1, "hot row", hot, hot)
-            ways = {f"with log, {batch}": partial(_logged, batch=batch) for batch in LOGGED}
-            ways |= {f"leases, {batch}": partial(_leases, batch=batch) for batch in BATCHES}
-            for name, way in ways.items():
-                _row(count, 1, name, _rate(server, way, count, seconds), hot)
+                ways = {"gates": partial(_gates, callers=callers)}
+                if callers == 1:
+                    ways |= {f"with log, {n}": partial(_logged, batch=n) for n in LOGGED}
+                    ways |= {f"leases, {n}": partial(_leases, batch=n) for n in BATCHES}
+                for name, way in ways.items():
+                    _row(count, callers, name, _rate(server, way, count, seconds), hot)
         for policy in FOLLOWED:
             took = _following(server, policy, seconds)
             print(f"following, {policy}: {1e6 * took:.0f} us of processor time for each decision")
