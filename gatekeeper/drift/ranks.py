@@ -18,8 +18,8 @@ MOST = PER_BIN * BINS  # values kept one by one; from then on only their number 
 
 @cache
 def _earlier(n: int) -> BoolArray:
-    """(n, n), whether column j comes before row i."""
-    return np.tri(n, k=-1, dtype=np.bool_)
+    """(n, n), whether row i comes before column j."""
+    return np.tri(n, k=-1, dtype=np.bool_).T.copy()
 
 
 class RunningRanks:
@@ -65,13 +65,14 @@ class RunningRanks:
         n = values.shape[1]
         step, earlier = np.arange(n), _earlier(n)
         order = at if self._counts.size else new.argsort(axis=1).argsort(axis=1)
-        other, own = order[:, None, :], order[:, :, None]
-        below = ((other < own) & earlier).sum(axis=2)
+        order = order.astype(np.int16)  # several times as fast to compare
+        other, own = order[:, :, None], order[:, None, :]
+        below = ((other < own) & earlier).sum(axis=1, dtype=np.int16)
         if not self._counts.size:
             p: FloatArray = (at + below + within) / (self._values.shape[1] + 1 + step)
             self._insert(new)
             return p
-        equal = ((other == own) & earlier).sum(axis=2)
+        equal = ((other == own) & earlier).sum(axis=1, dtype=np.int16)
         row, upto = np.arange(len(at))[:, None], self._counts.cumsum(axis=1)
         here = self._counts[row, at]
         p = (upto[row, at] - here + below + within * (here + equal)) / (upto[:, -1:] + step)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -38,9 +37,8 @@ class RawTable(NamedTuple):
     @classmethod
     def of(cls, raws: Sequence[Raw]) -> RawTable:
         """The table of these candidates, with every feature that one of them has."""
-        numbers = chain.from_iterable(raw[:NUMBERS] for raw in raws)
-        rows = np.fromiter(numbers, np.float64).reshape(-1, NUMBERS)
-        features = [raw.features for raw in raws]
+        *numbers, features = zip(*raws, strict=True) if raws else [()] * (NUMBERS + 1)
+        rows = np.array(numbers, dtype=np.float64).T.copy()
         names = tuple(sorted(set[str]().union(*features)))
         return cls(rows, names, table_of(features, names))
 

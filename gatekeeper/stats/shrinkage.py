@@ -91,7 +91,7 @@ def shrunk_fit(
     at = labels.at(w)
     for _ in range(ROUNDS):
         if moments is None:
-            _, p, seen = at
+            p, seen = at.p, at.seen
             slope = (1.0 - 2.0 * flipped) * p * (1.0 - p)  # d seen / d log odds
             per = labels.times * slope / (seen * (1.0 - seen))
             weighted = x * np.sqrt(slope * per)[:, None]
@@ -101,7 +101,8 @@ def shrunk_fit(
         else:
             precision, right = (moment / noise for moment in moments)
         prior = 1.0 / variance[member]
-        covariance = np.linalg.inv(precision + np.diag(prior))
+        precision.flat[:: prior.size + 1] += prior
+        covariance = np.linalg.inv(precision)
         before, w = w, covariance @ (right + prior * mean)
         if moments is None:
             at = _ascend(labels, at, w, mean, prior)
@@ -134,11 +135,12 @@ def probabilities(
 
 
 class _Point(NamedTuple):
-    """Coefficients, and the two probabilities that they give each row."""
+    """Coefficients, the two probabilities that they give each row, and the labels' likelihood."""
 
     w: FloatArray
     p: FloatArray  # as `probabilities` returns them
     seen: FloatArray
+    likelihood: float  # its logarithm
 
 
 class _Labels(NamedTuple):
@@ -150,7 +152,9 @@ class _Labels(NamedTuple):
     times: FloatArray | float  # how many labels each row stands for
 
     def at(self, w: FloatArray) -> _Point:
-        return _Point(w, *probabilities(self.x, w, self.flipped))
+        p, seen = probabilities(self.x, w, self.flipped)
+        labels = np.where(self.y == 1.0, seen, 1.0 - seen)
+        return _Point(w, p, seen, float((self.times * np.log(labels)).sum()))
 
 
 def _ascend(
@@ -163,9 +167,7 @@ def _ascend(
     """
 
     def log_density(point: _Point) -> float:
-        seen = np.where(labels.y == 1.0, point.seen, 1.0 - point.seen)
-        likelihood = (labels.times * np.log(seen)).sum()
-        return float(likelihood - 0.5 * (prior * (point.w - mean) ** 2).sum())
+        return point.likelihood - 0.5 * float((prior * (point.w - mean) ** 2).sum())
 
     least = log_density(at) - SLACK
     for _ in range(HALVINGS):
