@@ -18,7 +18,6 @@ from gatekeeper.drift.scores import ScoreRanks
 from gatekeeper.policies import T0
 from gatekeeper.protocols import ObservingPolicy, Policy, ReleasingPolicy
 from gatekeeper.stats.error_model import (
-    AT_MOST,
     KNOWN,
     RECENT,
     ErrorModel,
@@ -34,9 +33,11 @@ from gatekeeper.types.states import REFUSED
 
 __all__ = ["BATCH", "RELEARNING", "TESTS", "DriftGuard"]
 
-TESTS = 6  # version of the tests; another version may find drift at other outputs
+TESTS = 7  # version of the tests; another version may find drift at other outputs
 
-GROWTH = 1.3  # growth of the labels between fits: a fit that adapts at once would hide a change
+# Growth of the labels between fits, and the most that come between: a fit that adapts at once would
+# hide a change, and with that many labels a fit to a few more hardly differs.
+GROWTH, AT_MOST = 1.3, 1000
 RELEARNING = "relearning"  # the phase in which candidates are drawn uniformly
 UNSTEADY = ("warmup", "calibration")  # phases in which the pace is not tested
 # Source of the decision on a candidate without a label yet, see `_pending`: the policy itself, a
