@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
-from shared_runs import AWAY, FULL, HISTORIES, PATIENCE, until
+from shared_runs import AWAY, FULL, HISTORIES, PATIENCE, reclaim_writer, until
 
 from gatekeeper.budget.lease_store import FencedError, UnavailableError
 from gatekeeper.budget.leases import AHEAD, Leases
@@ -79,12 +79,6 @@ def work(
             return
 
 
-def reclaim(store: PostgresLeases, writer: int) -> None:
-    """Take a process for dead at once; its last write may still be under way in the server."""
-    while (beat := store.beats().get(writer)) is not None:
-        store.reclaim(writer, beat)
-
-
 class History:
     """Processes on one run; `check` holds at every moment."""
 
@@ -134,14 +128,14 @@ class History:
         self.running.remove(process)
         self.kills += 1
         if writer := self.writer_of(process):
-            reclaim(store, writer)
+            reclaim_writer(store, writer)
 
     def reclaim_unnamed(self, store: PostgresLeases) -> None:
         """Those that were killed between joining and saying so."""
         known = {int(line[1]) for line in self.lines() if line[0] == "join"}
         for writer in range(1, self.started + 1):
             if writer not in known:
-                reclaim(store, writer)
+                reclaim_writer(store, writer)
 
     def account(self) -> tuple[int, int]:
         """Σ of what is granted of the scarcest account, and what of it is left."""
@@ -254,7 +248,7 @@ def test_a_fenced_process_that_comes_back(postgres: Server, tmp_path: Path) -> N
     os.kill(process.pid, signal.SIGSTOP)
     time.sleep(0.1)
     writer = history.writer_of(process)
-    reclaim(store, writer)
+    reclaim_writer(store, writer)
     granted, _ = history.account()
     assert granted - (AHEAD + 1) * PRICE <= history.spent() <= granted
     os.kill(process.pid, signal.SIGCONT)

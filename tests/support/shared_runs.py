@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 from ticks import ticks
 
+from gatekeeper.budget.lease_store import UnavailableError
 from gatekeeper.log import Decided, PostgresRun, Settled, open_log
 from gatekeeper.log.fold import LogState
 from gatekeeper.log.postgres_leases import PostgresLeases
@@ -28,6 +29,7 @@ __all__ = [
     "asked",
     "check_every_moment",
     "reclaim",
+    "reclaim_writer",
     "until",
     "writers",
 ]
@@ -66,9 +68,24 @@ def reclaim(place: PostgresRun, pid: int) -> None:
     """Take a process for dead at once. Its last statement may still be under way."""
     store = PostgresLeases(place, {}, 1)
     writer = writers(place).get(pid)
-    while writer is not None and (beat := store.beats().get(writer)) is not None:
-        store.reclaim(writer, beat)
+    if writer is not None:
+        reclaim_writer(store, writer)
     store.close()
+
+
+def reclaim_writer(store: PostgresLeases, writer: int) -> None:
+    """The same, by the writer's number. On a busy machine the server may give up waiting."""
+
+    def is_reclaimed() -> bool:
+        try:
+            beat = store.beats().get(writer)
+            if beat is not None:
+                store.reclaim(writer, beat)
+        except UnavailableError:
+            return False
+        return beat is None
+
+    until(is_reclaimed)
 
 
 def check_every_moment(place: PostgresRun) -> LogState:
