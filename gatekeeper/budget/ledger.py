@@ -60,6 +60,7 @@ class Ledger:
     """
 
     reachable = True  # whether the shared budget could be reached; see `SharedLedger`
+    logs_expected_cost = False  # it does not follow from the events before; see `SharedLedger`
 
     def __init__(self, budget: Budget, max_cost: float, *, explore: float = 0.0) -> None:
         self.budget = budget
@@ -156,28 +157,49 @@ class Ledger:
         """
         if warmup:
             return self.left(warmup=True)
-        price = self._max_cost if self._is_fixed_price else self._price(cost_estimate)
-        return self._left(price, self._projection() if self._to_project else self._projected)
+        projected = self._projection() if self._to_project else self._projected
+        return self._left(self.expected_cost(cost_estimate), projected)
 
     def group_room(self, accounts: Iterable[str]) -> float:
         """Ticks that the fullest of these accounts of `groups` leaves beside one more verification;
         below 0: no room for it."""
         return self.groups.left(accounts) - self._max_cost
 
+    def expected_cost(self, cost_estimate: float) -> int:
+        """Ticks: the unit's price for verifications, else ĉ times the mean true cost per ĉ so far;
+        0 while no true cost is known."""
+        if self._is_fixed_price:
+            return self._max_cost
+        if not self._settled_estimate:
+            return 0
+        return min(
+            round(self._settled_cost * cost_estimate / self._settled_estimate), self._max_cost
+        )
+
     def see(
-        self, cost_estimate: float, *, warmup: bool, groups: Mapping[str, str] | None = None
+        self,
+        cost_estimate: float,
+        *,
+        warmup: bool,
+        groups: Mapping[str, str] | None = None,
+        accrued: int | None = None,
     ) -> Hold:
         """Count a candidate; returns what `reserve` would hold for it.
 
-        Its cost counts towards the cap, verified or not: the unit's price for verifications, else
-        ĉ times the mean true cost per ĉ so far; nothing while no true cost is known.
+        Its expected cost counts towards the cap, verified or not.
+
+        Parameters
+        ----------
+        accrued
+            That cost in ticks, where it does not follow from the calls before.
         """
         self.seen += 1
-        accrued = 0
         if warmup:
             self._warmup_seen += 1
+            accrued = 0
         else:
-            accrued = self._max_cost if self._is_fixed_price else self._price(cost_estimate)
+            if accrued is None:
+                accrued = self.expected_cost(cost_estimate)
             self._base += accrued
             if self._to_project:
                 self._projected = self._projection()
@@ -321,13 +343,6 @@ class Ledger:
         mean = self._settled_cost / self._settled if self._settled else self._max_cost
         costliest = self._costliest if self._settled else self._max_cost
         return round((draws - 1.0) * mean) + costliest
-
-    def _price(self, cost_estimate: float) -> int:
-        if not self._settled_estimate:
-            return 0
-        return min(
-            round(self._settled_cost * cost_estimate / self._settled_estimate), self._max_cost
-        )
 
     def _projection(self) -> int | None:
         """The expected cost of the whole stream of a known length; None while it cannot be

@@ -41,6 +41,8 @@ class SharedLedger(Ledger):
         self._flush: Callable[[], None] = lambda: None
         self._leased: dict[str, tuple[str, ...]] = {}  # accounts of reservations of this process
         self._grows = budget.fraction is not None and budget.fraction < 1.0
+        # The mean cost is of the events that this process has read, not of all those before.
+        self.logs_expected_cost = self._grows and not self._is_fixed_price
         if budget.fraction is not None and budget.horizon is not None:
             raise BadInputError(
                 f"fraction={budget.fraction!r} with horizon={budget.horizon!r} cannot be shared by "
@@ -92,9 +94,14 @@ class SharedLedger(Ledger):
             self._leases = leases
 
     def see(
-        self, cost_estimate: float, *, warmup: bool, groups: Mapping[str, str] | None = None
+        self,
+        cost_estimate: float,
+        *,
+        warmup: bool,
+        groups: Mapping[str, str] | None = None,
+        accrued: int | None = None,
     ) -> Hold:
-        hold = super().see(cost_estimate, warmup=warmup, groups=groups)
+        hold = super().see(cost_estimate, warmup=warmup, groups=groups, accrued=accrued)
         if self._leases is not None:
             self._leases.accrue(hold.accrued)
         return hold

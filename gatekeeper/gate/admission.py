@@ -80,7 +80,10 @@ class Admission:
         if decision.reason is Reason.BUDGET_EXHAUSTED:
             decision = replace(decision, reason=refusal(ledger, is_full=is_full))
         coverage = _coverage(generation, candidate.signals)
-        return Decided(generation, candidate, decision, phase, force, warmup, coverage)
+        accrued = None
+        if ledger.logs_expected_cost and not warmup:
+            accrued = ledger.expected_cost(candidate.cost_estimate)
+        return Decided(generation, candidate, decision, phase, force, warmup, coverage, accrued)
 
     @property
     def _is_over(self) -> bool:

@@ -95,7 +95,7 @@ class GateState(LogState):
         """Change the state by what happened, the policy included."""
         match event:
             case Decided():
-                self._decided(event.candidate, event.decision, event.phase, event.warmup)
+                self._decided(event)
                 candidate, decision = event.candidate, event.decision
                 if self._observer is not None:
                     self._observer.observe(candidate, decision)

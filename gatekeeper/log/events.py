@@ -89,6 +89,7 @@ class Decided(Struct, frozen=True):
     forced: bool  # the caller asked for verification
     warmup: bool  # counted as warm-up by the ledger, also where the budget had no room
     token_coverage: float  # of the output, in [0, 1]
+    accrued: int | None = None  # ticks added to the budget's cap; None: as the events before it say
 
     @property
     def id(self) -> str:
@@ -131,6 +132,8 @@ class Decided(Struct, frozen=True):
             data["features"] = dict(candidate.features)
         if candidate.groups:
             data["groups"] = dict(candidate.groups)
+        if self.accrued is not None:
+            data["accrued"] = self.accrued
         return Row("decided", candidate.id, data)
 
     @classmethod
@@ -156,6 +159,7 @@ class Decided(Struct, frozen=True):
             bool(data.forced),
             data.is_warmup,
             data.token_coverage,
+            data.accrued,
         )
 
 

@@ -147,7 +147,7 @@ class LogState:
         """
         match event:
             case Decided():
-                self._decided(event.candidate, event.decision, event.phase, event.warmup)
+                self._decided(event)
             case Settled():
                 if event.id not in self.ledger.holds:
                     raise misplaced(event, _NOT_RESERVED)
@@ -200,14 +200,17 @@ class LogState:
         if self.has_decided(id_):
             raise EventError(f"event 'decided' of id={id_!r:.80} decides on it again")
 
-    def _decided(self, candidate: Candidate, decision: Decision, phase: str, warmup: bool) -> None:
+    def _decided(self, event: Decided) -> None:
+        candidate, decision, warmup = event.candidate, event.decision, event.warmup
         self._check_undecided(candidate.id)
-        hold = self.ledger.see(candidate.cost_estimate, warmup=warmup, groups=candidate.groups)
+        hold = self.ledger.see(
+            candidate.cost_estimate, warmup=warmup, groups=candidate.groups, accrued=event.accrued
+        )
         if decision.verify:
             self.ledger.reserve(candidate.id, hold)
         if decision.verify or self.keeps_all:
             self.outputs[candidate.id] = Output(
-                candidate, decision, phase, reserved=decision.verify
+                candidate, decision, event.phase, reserved=decision.verify
             )
         signals = candidate.signals  # nearly all have h1, and `state` takes longer
         missing = signals.h1 != signals.h1 and signals.state is SignalState.MISSING

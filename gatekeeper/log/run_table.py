@@ -200,7 +200,9 @@ class _TableState(LogState):
         verify, place = data.verify, self.ledger.seen
         if verify:
             self._check_undecided(id_)
-        hold = self.ledger.see(data.cost_estimate, warmup=data.is_warmup, groups=data.groups)
+        hold = self.ledger.see(
+            data.cost_estimate, warmup=data.is_warmup, groups=data.groups, accrued=data.accrued
+        )
         if verify:
             self.ledger.reserve(id_, hold)
             self._selected[id_] = place, data

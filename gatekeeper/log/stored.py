@@ -26,6 +26,7 @@ Whole = bool | Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Number = Whole | float
 Infinite = Literal["inf", "-inf"]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
+Ticks = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class Stored(msgspec.Struct, gc=False):
@@ -58,6 +59,7 @@ class StoredDecision(Stored, gc=False):
     warmup: Whole | None = None  # early logs do not store it
     features: dict[str, Number] = {}
     groups: dict[str, str] = {}
+    accrued: Ticks | None = None
 
     @property
     def is_warmup(self) -> bool:

@@ -126,6 +126,27 @@ def test_kill_9_of_random_gates(seed: int, place: PostgresRun) -> None:
             assert accounts(place)["total"] > ticks(budget.total - 1)
 
 
+def test_a_cap_in_costs_is_what_the_deciding_gates_knew(
+    place: PostgresRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an output adds to the cap depends on the mean cost. One gate's verifications cost
+    nothing, and another, which has not read of them, has a cap that grows by what its own cost."""
+    monkeypatch.setattr(postgres_shared, "FOLLOW", 1e9)
+
+    def priced(generation: Generation, task: object) -> Outcome:
+        return Outcome(Verdict.PASSED, cost=0.0 if generation.id.startswith("free") else 2.0)
+
+    given: dict[str, Any] = {"policy": Random(0.9, warmup=5), "verifier": priced, "explore": 0.0}
+    given |= {"budget": Budget(fraction=0.25, unit="usd", max_cost=2.0, startup=6.0)}
+    with open_gate(place, **given) as gate, open_gate(place, **given) as other:
+        for i in range(60):
+            other.maybe_verify(output(f"free-{i}"))
+        for i in range(60):
+            gate.maybe_verify(output(f"costly-{i}"))
+    ledger = check_every_moment(place).ledger
+    assert read_run(place).ledger.state() == ledger.state()
+
+
 def test_a_budget_goes_to_the_gates_that_need_it(place: PostgresRun) -> None:
     """Without kills all of a total is spent, to the last unit, and no more."""
     budget = Budget(total=90)
