@@ -50,7 +50,7 @@ from gatekeeper.sandbox.inside.lockdown import (
     users,
 )
 from gatekeeper.sandbox.inside.streams import stream_into_pipes
-from gatekeeper.sandbox.inside.warmup import warm_up
+from gatekeeper.sandbox.inside.warmup import fill_gaps, warm_up
 from gatekeeper.sandbox.inside.wire import frame, opened
 
 __all__ = ["main"]
@@ -143,6 +143,7 @@ class Supervisor:
         with contextlib.suppress(OSError):  # no process could be forked; this is only slower
             warm_up()
         gc.collect()
+        self._fillings = fill_gaps()
         gc.set_threshold(10_000, 10, 10)  # most candidates end before a collection is worthwhile
         gc.freeze()  # the collector would write to, and so copy, the pages that children share
         self._own_sockets = self._sockets()
