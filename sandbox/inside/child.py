@@ -29,7 +29,6 @@ Answers, frames on the same socket (the judge's are in `judge.py`):
 
 from __future__ import annotations
 
-import array
 import ast
 import atexit
 import contextlib
@@ -53,6 +52,8 @@ from gatekeeper.sandbox.inside.usual import RECURSION, usual_names
 from gatekeeper.sandbox.inside.wire import MAX_BYTES, TooLargeError, frame, opened
 
 __all__ = ["serve", "work"]
+
+_ROOM = socket.CMSG_SPACE(4)  # for one descriptor
 
 
 def work(connection: socket.socket) -> None:
@@ -87,11 +88,10 @@ def work(connection: socket.socket) -> None:
 
 def _receive(connection: socket.socket) -> tuple[str, list[str], int]:
     """The job and the descriptor that came with it, -1 if there is none."""
-    room = socket.CMSG_SPACE(array.array("i").itemsize)
-    data, control, *_ = connection.recvmsg(1 << 16, room)
+    data, control, *_ = connection.recvmsg(1 << 16, _ROOM)
     descriptor = -1
     for _level, _type, payload in control:
-        descriptor = array.array("i", payload[:4])[0]
+        descriptor = int.from_bytes(payload[:4], sys.byteorder)
     chunks, missing = [data[8:]], int.from_bytes(data[:8], "little") - len(data) + 8
     while missing > 0:
         chunks.append(connection.recv(min(missing, 1 << 20)))

@@ -69,6 +69,7 @@ _MUTABLE: dict[type, Callable[[Any], Any]] = {
     set: lambda v: set(set.__iter__(v)),
     bytearray: lambda v: bytearray(memoryview(v)),
 }
+_MAKERS = {**IMMUTABLE, **_MUTABLE}
 
 
 UNNAMED = {  # classes of C that the standard library has under another name, or none
@@ -84,8 +85,7 @@ UNNAMED = {  # classes of C that the standard library has under another name, or
 
 def exact(item: Any) -> Any:
     """An instance of a subclass of a plain type, as that type; None for other objects."""
-    makers = {**IMMUTABLE, **_MUTABLE}
-    return next((makers[base](item) for base in type(item).__mro__ if base in makers), None)
+    return next((_MAKERS[base](item) for base in type(item).__mro__ if base in _MAKERS), None)
 
 
 def object_facts(item: Any) -> tuple[Any, ...]:

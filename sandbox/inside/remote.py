@@ -109,7 +109,7 @@ class JudgePeer(Peer):
         self._driver = Driver(self.ask)
         tasks = Tasks(self._note).operations
         parameters = functools.partial(facts.parameters, annotation=self._annotation)
-        self._operations: dict[str, Any] = {**OPERATIONS, **tasks, "parameters": parameters}
+        self._more: dict[str, Any] = {**tasks, "parameters": parameters}  # than `OPERATIONS`
         self._methods: dict[types.MethodType, types.MethodType] = {}
         self.asserting = Asserting(guard.programs)
         self.handed_over = HandedOver(self.asserting, guard.module)
@@ -287,8 +287,8 @@ class JudgePeer(Peer):
 
     def _allowed(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
         """The value of an operation, if the candidate may request it."""
-        operations = self._operations
-        if operation not in operations:
+        perform = self._more.get(operation) or OPERATIONS.get(operation)
+        if perform is None:
             raise RefusedError(f"{operation!r:.80}: no such operation")
         if not self.owns(target):
             raise RefusedError("not an object of the tests")
@@ -310,10 +310,10 @@ class JudgePeer(Peer):
         self.handed_over.returned(items)
         self.decisions.give(items)
         if operation != "call":
-            return operations[operation](target, *arguments, **keywords)
+            return perform(target, *arguments, **keywords)
         try:
             with self.wrappers.running(target, arguments, keywords) as ended:
-                made = operations[operation](target, *arguments, **keywords)
+                made = perform(target, *arguments, **keywords)
                 ended(made)
             if isinstance(made, BaseException):  # as `task.exception()` gives it
                 self._thrown(made)

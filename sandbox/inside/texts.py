@@ -47,6 +47,7 @@ from gatekeeper.sandbox.inside.signatures import names_types
 __all__ = ["StoppedError", "Texts"]
 
 _TEXTS = (str, bytes, bytearray, memoryview, ast.AST, types.CodeType)
+_FOLDERS = tuple(f"{p}/" for p in (os.path.dirname(os.__file__), *sys.path) if p[:1] == "/")
 _OURS = "gatekeeper.sandbox.inside."  # how the file names of this code begin (`start.py`)
 _COMPILES = {"compile", "eval", "exec", "exec_"}
 _UNPICKLES = {"load", "loads"}
@@ -95,8 +96,6 @@ class Texts:
         self.words = Words()
         self.heard = Heard()
         self._programs: list[tuple[types.CodeType, Sequence[ast.AST]]] = []
-        standard = os.path.dirname(os.__file__)
-        self._folders = tuple(f"{p}/" for p in (standard, *sys.path) if p[:1] == "/")
 
     def add(self, code: types.CodeType, nodes: Sequence[ast.AST]) -> None:
         """The code, and the nodes, of a program of the tests."""
@@ -189,7 +188,7 @@ class Texts:
         return code.co_filename.startswith("<frozen ") or self._is_file(code.co_filename)
 
     def _is_file(self, path: object) -> bool:
-        return type(path) is str and path.startswith(self._folders)
+        return type(path) is str and path.startswith(_FOLDERS)
 
     def _entry(self, frame: types.FrameType) -> types.FrameType | None:
         """The call of the tests by which a library came to a frame; None: by an import."""

@@ -66,4 +66,4 @@ def frame(kind: bytes, payload: bytes) -> bytes:
 
 def opened(descriptor: int) -> Any:
     """The stream of a descriptor: no `socket.socket`, of which the tests may replace methods."""
-    return _socket.socket(fileno=descriptor)
+    return _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, descriptor)  # else it asks
