@@ -96,8 +96,12 @@ def _results(
     count = 1 if others else LANES  # a fork bomb in one would leave nothing to the other
     calls = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     ours = [call for call in calls if call.get("backend") == backend]
-    asked = [call["program"] for call in ours if "program" in call]
-    chosen = [program for program in PROGRAMS if program in asked]
+    asked = {call["program"].name for call in ours if "program" in call}
+    asking = [program for program in PROGRAMS if program.name in asked]
+    once: dict[tuple[str, ...], Program] = {}
+    for program in asking:
+        once.setdefault(program.run, program)
+    chosen = [*once.values()]
     try:
         lanes = [BACKENDS[backend](processes=PROCESSES + others) for _ in range(count)]
     except SandboxUnavailableError as error:
@@ -124,11 +128,12 @@ def _results(
     started = time.monotonic()
     with ThreadPoolExecutor(count) as threads:
         done = threads.map(lambda lane, part: list(run(lane, part)), lanes, parts)
-        found = {
-            program.name: result
+        ran = {
+            program.run: result
             for part, results in zip(parts, done, strict=True)
             for program, result in zip(part, results, strict=True)
         }
+    found = {program.name: ran[program.run] for program in asking}
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         print(f"\n{_summary(backend, chosen, found)}; {time.monotonic() - started:.0f} s")

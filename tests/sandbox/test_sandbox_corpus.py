@@ -25,7 +25,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """Names of the honest programs of the corpus whose tests do not hold in a plain run."""
     top = tmp_path_factory.mktemp("plain")
     (top / "corpus_plugin.py").write_text(PLUGIN)
-    chosen = {}
+    chosen, runs = {}, set()
     # These leave processes, close descriptors or stand in prose, and are else the same square.
     disturbing = {program.twin for program in PROGRAMS if program.family in ("hosts", "work")}
     disturbing.add("asserted: a generator test (twin)")  # pytest refuses it, the judge does not
@@ -35,7 +35,9 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     for number, program in enumerate(PROGRAMS):
         missing = [name for name in program.needs if importlib.util.find_spec(name) is None]
         right = program.honest and "passed" in program.verdicts
-        if right and not missing and program.name not in disturbing:
+        asked = right and not missing and program.name not in disturbing
+        if asked and program.run not in runs:
+            runs.add(program.run)
             chosen[f"p{number}"] = program.name
             render(program, top / f"p{number}")
     command = [

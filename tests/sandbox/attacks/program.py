@@ -51,6 +51,11 @@ class Program:
     def honest(self) -> bool:
         return self.family == "honest"
 
+    @property
+    def run(self) -> tuple[str, str, str]:
+        """What is run: programs that have the same in common are run once for all of them."""
+        return self.code, self.after, repr(self.task)
+
     def __str__(self) -> str:
         return self.name
 
