@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Sequence
 
 from gatekeeper.sandbox.given import Given
 from gatekeeper.sandbox.inside.assertions import called
 from gatekeeper.sandbox.inside.nodes import children, walk
+from gatekeeper.sandbox.meanings import Names
 from gatekeeper.sandbox.usage import (
     ABOUT,
     dotted,
@@ -26,6 +28,7 @@ _PROCESS = frozenset(
     {
         *("os.getcwd", "getcwd", "Path.cwd", "pathlib.Path.cwd"),
         *("sys.getrecursionlimit", "getrecursionlimit"),
+        *("decimal.getcontext", "getcontext"),
     }
 )
 # What a candidate changes for all, in its own process, and an assertion may look at.
@@ -35,7 +38,13 @@ _STATE = frozenset(
     logging.root logging.root.level logging.root.handlers logging.root.filters
     """.split()  # noqa: SIM905
 )
+_CONTEXTS = frozenset(f"{m}{n}context" for m in ("", "decimal.") for n in ("get", "local"))
 _STREAMS = frozenset({"sys.stdout", "sys.stderr"})
+# Modules whose functions tell something of their process, and what the judge follows of it.
+_FOLLOWED = _STREAMS | {"os.environ", "os.getenv"}
+_TELL = frozenset("sys os signal locale socket threading warnings random builtins codecs".split())  # noqa: SIM905
+_NAMES = ast.Name | ast.Attribute
+_OF_ONE = frozenset({"get", "pop", "setdefault"})  # methods that give one item of a dict
 _LOGS = frozenset({"debug", "info", "warning", "error", "critical", "exception", "log"})
 _OF_BLOCK = ("input", "sys.stdin.", "warnings.warn", "random.", "np.random.")
 _SHOWS = frozenset({"getvalue", "readouterr"})  # what was written to a stream
@@ -54,21 +63,26 @@ _NUMBERS = frozenset({"int", "float"})
 _DECIDES = "an object of {} is compared with data: its methods would decide"
 
 
-def unreliable(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
+def unreliable(nodes: Sequence[ast.AST], names: Names) -> str:
     """The problem with what the tests compare; empty if there is none.
 
     Parameters
     ----------
     nodes
         All nodes of the tests.
-    theirs
-        Names of the candidate's that the tests use, some of them dotted.
+    names
+        What the names in them mean.
     """
-    found = _asks_process(nodes, theirs) or _looks_into_classes(nodes, theirs)
+    theirs = names.theirs
+    found = (
+        _asks_process(nodes, theirs)
+        or _looks_again(nodes, names)
+        or _looks_into_classes(nodes, theirs)
+    )
     return found or _asks_made(nodes, theirs) or _classes_as_data(nodes, theirs)
 
 
-def _asks_process(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
+def _asks_process(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> str:
     """The problem with tests that compare what a candidate may change in its own process."""
     found = {id(n): dotted(n.func) for n in nodes if isinstance(n, ast.Call)}
     asked = {number: name for number, name in found.items() if name in _PROCESS}
@@ -83,6 +97,16 @@ def _asks_process(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
                 and (called(node.value) == "getLogger" or dotted(node.value) in loggers)
             ):
                 asked[id(node)] = f"{node.attr} of a logger"
+    contexts = {name for made in _CONTEXTS for name in made_by(nodes, made)}
+    contexts |= {
+        dotted(item.optional_vars)
+        for node in nodes
+        for item in getattr(node, "items", ())
+        if item.optional_vars and dotted(getattr(item.context_expr, "func", item)) in _CONTEXTS
+    }
+    for node in nodes if contexts else ():
+        if isinstance(node, ast.Attribute) and dotted(node.value) in contexts:
+            asked[id(node)] = f"{node.attr} of a context"
     around = _environment(nodes) | _state(nodes, theirs)
     for node in nodes if asked or around else ():
         asserts = _asserts(node)
@@ -93,7 +117,7 @@ def _asks_process(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
     return ""
 
 
-def _state(nodes: Sequence[ast.AST], theirs: set[str]) -> dict[int, str]:
+def _state(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> dict[int, str]:
     """What the tests look at of their process, by ids of nodes.
 
     Of a stream only whether it is another one: the judge follows those that the candidate replaces
@@ -112,7 +136,58 @@ def _state(nodes: Sequence[ast.AST], theirs: set[str]) -> dict[int, str]:
     return found | {id(node): name for node in compared if (name := dotted(node)) in _STREAMS}
 
 
-def _acts_in_managers(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
+def _looks_again(nodes: Sequence[ast.AST], names: Names) -> str:
+    """The problem with tests that compare a part of their process with what it was before.
+
+    A candidate changes such a part in its own process: `print = builtins.print`, `len(sys.path)`.
+    """
+    kept: dict[str, set[str]] = {}
+
+    def about(value: ast.AST) -> set[str]:
+        parts = [dotted(part) for part in walk(value) if isinstance(part, _NAMES)]
+        return set(_parts(value, names)).union(*(kept[name] for name in parts if name in kept))
+
+    for node in nodes:
+        if isinstance(node, ast.Assign) and (found := about(node.value)):
+            for target in node.targets:
+                kept.setdefault(dotted(target), set()).update(found)
+    given: Given | None = None
+    for node in nodes:
+        sides: list[ast.expr] = []
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+        elif called(node).startswith("assert"):
+            sides = node.args[:2]  # type: ignore[attr-defined]
+        elif isinstance(node, ast.Assert):
+            sides = [node.test]
+        compared = [about(side) for side in sides]
+        again = [one & other for one, other in itertools.combinations(compared, 2)]
+        again += [side & _STATE for side in compared if _asserts(node)]
+        for name in set[str]().union(*again):
+            given = given or Given(nodes, names.theirs | names.modules)
+            if not any(side in given for side in sides):
+                return f"{name} is about the candidate's process"
+    return ""
+
+
+def _parts(value: ast.AST, names: Names) -> Iterator[str]:
+    """What an expression has of the process, by its dotted names."""
+    inside = walk(value)
+    used = {id(n.func) for n in inside if isinstance(n, ast.Call)}
+    within = {id(n.value): n.attr for n in inside if isinstance(n, ast.Attribute)}
+    within |= {id(n.value): "get" for n in inside if isinstance(n, ast.Subscript)}
+    for node in inside:
+        if not isinstance(node, _NAMES) or within.get(id(node)) in _OF_ONE:
+            continue
+        module, dot, name = (meaning := names.of_library(node)).rpartition(".")
+        if id(node) in within and (not dot or meaning == "os.path"):
+            continue
+        tells = id(node) not in used or (module in _TELL and name[:1].islower())
+        if meaning and tells and meaning not in _FOLLOWED:
+            yield meaning
+
+
+def _acts_in_managers(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> str:
     """The problem with tests that use their own process in a `with` of the candidate's.
 
     It may change that for the block: what is drawn, read, warned of or logged.
@@ -192,7 +267,7 @@ def _environment(nodes: Sequence[ast.AST]) -> dict[int, str]:
     return found | {id(n): kept[dotted(n)] for n in held if dotted(n) in kept}
 
 
-def _looks_into_classes(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
+def _looks_into_classes(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> str:
     """The problem with tests that look at what a stand-in of a class does not have."""
     classes = {name for name in theirs if name.rpartition(".")[2][:1].isupper()}
     for node in nodes:
@@ -209,7 +284,7 @@ def _looks_into_classes(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
     return ""
 
 
-def _asks_made(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
+def _asks_made(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> str:
     """The problem with `3 in type(x)(3)`, where the candidate gave `x`.
 
     What a function returned may be of any class, whose objects would decide.
@@ -248,7 +323,7 @@ def _is_type(node: ast.AST) -> bool:
     return (one and called(node) == "type") or getattr(node, "attr", "") == "__class__"
 
 
-def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
+def _classes_as_data(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> str:
     """The problem with an object of a class under test that is compared with a number or text.
 
     The object's own methods would decide. (One that is compared with a list may extend `list`: then

@@ -11,6 +11,8 @@ __all__ = ["binds", "extract_code"]
 
 # A fence may be the first thing of an item of a list.
 _OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*([\w+.-]*)")
+_QUOTE = re.compile(r"[ \t]*> ?")
+_QUOTES = re.compile(r"[ \t>]*")
 _READING = re.compile(r"\b(?:file)?input\b|\bstdin\b|\bopen\(0|\bread\(0")
 _PRINTING = re.compile(r"\bprint\b|\bstdout\b|\bwrite\(1")
 _PYTHON = re.compile(r"i?python[\d.]*|py3?").fullmatch
@@ -104,17 +106,26 @@ def _fences(text: str) -> Iterator[tuple[str, str]]:
     last = len(lines) - 1
     number = 0
     while number < last:  # a line that opens a fence is not the last one
-        opening = _OPENING.match(lines[number])
+        depth = _QUOTES.match(lines[number])[0].count(">")  # type: ignore[index]
+        opening = _OPENING.match(_quoted(lines[number], depth))
         number += 1
         if opening is None or "`" in opening.string[opening.end(2) :]:
             continue
         indent, marks, label = opening.groups()
         start = number
-        while number <= last and not _closes(lines[number], indent, marks):
+        while number <= last and not _closes(_quoted(lines[number], depth), indent, marks):
             number += 1
-        body = "\n".join(lines[start:number])
+        body = "\n".join(_quoted(line, depth) for line in lines[start:number])
         yield label.lower(), body + "\n" if start < number <= last else body
         number += 1
+
+
+def _quoted(line: str, depth: int) -> str:
+    """What a line has in a block quote of that depth."""
+    for _ in range(depth):
+        mark = _QUOTE.match(line)
+        line = line[mark.end() :] if mark else line
+    return line
 
 
 def _closes(line: str, indent: str, marks: str) -> bool:

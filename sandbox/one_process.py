@@ -70,7 +70,6 @@ _INNARDS = {  # functions that look at, or change, the process that they run in 
     **dict.fromkeys(("getsource", "getsourcelines", "currentframe", "stack"), "inspect"),
     "getattr_static": "inspect",
     **dict.fromkeys(("settrace", "setrecursionlimit", "_getframe"), "sys"),
-    **dict.fromkeys(("getcontext", "setcontext", "localcontext"), "decimal"),
     "get_type_hints": "typing",
     "ProcessPoolExecutor": "concurrent.futures",
     **dict.fromkeys(("active_count", "enumerate"), "threading"),
@@ -116,7 +115,7 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
     for node in nodes:
         if isinstance(node, _SHARING) and (found := _shared_state(node, known)):
             return found
-    found = passed_on(nodes, known) or sets_names(nodes, known) or unreliable(nodes, theirs)
+    found = passed_on(nodes, known) or sets_names(nodes, known) or unreliable(nodes, known)
     return found or _ended(nodes, known)
 
 

@@ -59,8 +59,9 @@ def candidate_class(
     else:
         roots = [base for base in bases if isinstance(base, RemoteClass)] or [Remote]
     names = frozenset(n for n in special if type(n) is str)
-    forwarders = VALUES if value else FORWARDERS
-    namespace = {n: forwarders[n] for n in names & forwarders.keys()}
+    kept = dir(plain) if value else ()  # operations of plain data, but for those of `VALUES`
+    namespace = {n: FORWARDERS[n] for n in names & FORWARDERS.keys() - kept}
+    namespace |= {n: VALUES[n] for n in names & VALUES.keys() if value}
     if not value and "__iter__" in names:
         namespace.setdefault("__bool__", truth)
     if any(module == "enum" for module, _ in abstract):

@@ -15,8 +15,9 @@ from gatekeeper.sandbox.inside.classes import error_class, instance
 from gatekeeper.sandbox.inside.facts import SCALARS
 from gatekeeper.sandbox.inside.forwarders import FORWARDERS
 from gatekeeper.sandbox.inside.guard import Guard
-from gatekeeper.sandbox.inside.kinds import Inner, Trust, ask, believed, mark
+from gatekeeper.sandbox.inside.kinds import Inner, Trust, ask, mark
 from gatekeeper.sandbox.inside.references import EXCEPTION, original
+from gatekeeper.sandbox.inside.standins import believed
 
 __all__ = ["added", "maker", "under_test", "unraised"]
 

@@ -12,11 +12,11 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from gatekeeper.sandbox.inside.facts import exact
 from gatekeeper.sandbox.inside.guard import is_failure
 from gatekeeper.sandbox.inside.kinds import (
     Trust,
     ask,
-    believed,
     decides,
     given,
     has,
@@ -43,6 +43,7 @@ from gatekeeper.sandbox.inside.standins import (
     Remote,
     Value,
     as_many,
+    believed,
     counted,
     counting,
 )
@@ -67,6 +68,12 @@ def refused(
     No other error, which a test may expect: where the object raises one for other data of these
     types, that is raised.
     """
+    _tried(peer, operation, *operands, **keywords)
+    return refusal(peer, _REFUSED.format(name))
+
+
+def _tried(peer: Any, operation: str, *operands: Any, **keywords: Any) -> None:
+    """Raise what the object raises for other data of the types of these operands."""
 
     def other(item: Any) -> Any:
         if is_stand_in(item) or (operation in _DIVISIONS and type(item) is int and item == 0):
@@ -74,7 +81,6 @@ def refused(
         return _SAMPLES.get(type(item), peer.stranger)
 
     peer.ask(operation, *map(other, operands), **{n: other(o) for n, o in keywords.items()})
-    return refusal(peer, _REFUSED.format(name))
 
 
 def _ordering(name: str) -> Callable[[Any, Any], Any]:
@@ -167,14 +173,20 @@ def _plainly(name: str) -> Callable[..., Any]:
 
 def _contains(self: Any, item: object) -> bool:
     known = inner(self)
-    if theirs(known.peer, item) or decides(self):
+    if theirs(known.peer, item) or (known.own and decides(self)):
         return believed(self, "contains", item)
     if kind_of(type(self)).plain:
         value = known.peer.looks.value(self)
         return item in (as_many(self, value, _length(self)) if counted(self) else value)
-    if not (has(type(self), "__iter__") or has(type(self), "__getitem__")):
+    shows = has(type(self), "__iter__") or has(type(self), "__getitem__")
+    if shows and any(item is found or item == found for found in self):
+        return True
+    if known.back:
+        answer = believed(self, "contains", item)
+        return answer if shows and not answer else decides(self) and answer
+    if not shows:
         raise refused(known.peer, "contains", "contains", self, item)
-    return any(item is found or item == found for found in self)
+    return False
 
 
 @contextlib.contextmanager
@@ -340,29 +352,50 @@ FORWARDERS: dict[str, Any] = {
 def _of_values(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     """An operation between values of classes under test is theirs; any other that of plain data.
 
-    A tuple of numbers, such as a vector, may also be scaled by a number.
+    But a TypeError that it raises for such data, which a test may expect; and plain data must not
+    raise one in its place. A tuple of numbers, such as a vector, may also be scaled by a number.
     """
     special = f"__r{name}__" if reflected else f"__{name}__"
 
     def operate(self: Any, *others: Any) -> Any:
         operands = (*others, self) if reflected else (self, *others)
+        peer = inner(self).peer
         if all(isinstance(o, Value) and is_instance(o) for o in operands):
+            if name in ORDERINGS:
+                return believed(self, name, *others)
             return given(self, ask(operands[0], name, *operands[1:]))
-        plain = kind_of(type(self)).plain
-        if plain is tuple and type(others[0]) in _SCALARS and is_instance(self):
-            made = inner(self).peer.ask(name, *operands)
+        plain: Any = kind_of(type(self)).plain
+        if plain is tuple and {*map(type, others)} <= _SCALARS and is_instance(self):
+            made = peer.ask(name, *operands)
             if isinstance(made, Remote):
                 mark(made, Trust.INFORMED)
                 return made
-        elif (operation := getattr(plain, special, None)) is not None:
-            return operation(self, *others)
-        raise refused(inner(self).peer, name, name, *operands)
+        elif name == "contains" and not hasattr(plain, special):
+            return _contains(self, *others)
+        else:
+            try:
+                _tried(peer, name, *operands)
+            except TypeError:
+                raise
+            except Exception:  # of another value
+                pass
+            if not all(isinstance(o, Value) or type(o) in _SAMPLES for o in others):
+                return getattr(plain, special, _unknown)(self, *others)
+            with contextlib.suppress(TypeError):
+                return OPERATIONS[name](*(exact(o) if is_stand_in(o) else o for o in operands))
+        raise refused(peer, name, name, *operands)
 
     return operate
 
 
-_SCALARS = (int, float)
+def _unknown(*_: Any) -> Any:
+    """The class of the other operand may know what to do."""
+    return NotImplemented
+
+
+_SCALARS = frozenset({int, float})
 VALUES: dict[str, Any] = {
+    **{f"__{o}__": _of_values(o) for o in ORDERINGS},
     **{f"__{o}__": _of_values(o) for o in (*BINARY, *BITWISE, "divmod", "neg", "pos", "invert")},
     **{f"__r{o}__": _of_values(o, reflected=True) for o in (*BINARY, *BITWISE)},
     "__contains__": _of_values("contains"),

@@ -2,7 +2,7 @@
 
 A candidate that gives it to the tests gives a stand-in, so that it stays what runs in its process.
 But it is the object of that name (`kinds.real`) where the tests ask for that: the candidate has to
-know the name, as it has to know a value.
+know the name, as it has to know a value. So is an object of the tests' that they got back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gatekeeper.sandbox.inside.assertions import called
 __all__ = ["REAL", "compared"]
 
 REAL = "__gatekeeper_real__"  # the name under which a test program finds `kinds.real`
-_ASKS = frozenset({"assertIs", "assertIsNot"})
+_ASKS = frozenset({"assertIs", "assertIsNot", "id"})
 
 
 def compared(nodes: Sequence[ast.AST]) -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import sys
 from collections.abc import Iterator
@@ -24,9 +23,10 @@ __all__ = [
     "RemoteClass",
     "Trust",
     "ask",
-    "believed",
     "decides",
+    "first",
     "given",
+    "given_back",
     "has",
     "inner",
     "is_alias",
@@ -52,8 +52,7 @@ READABLE = frozenset(  # special attributes that are data, or functions
 
 
 _ALIASES = frozenset({"GenericAlias", "_GenericAlias"})
-GIVEN = "{}: the tests got this class not only by its name, so its objects must not decide"
-_ORDERS = frozenset({"lt", "le", "gt", "ge"})
+GIVEN = "{}: the tests got this class, or its object, from the candidate: it must not decide"
 ENUM = "__gatekeeper_enum__"  # an attribute of classes: `Enum`, where they extend it
 
 
@@ -82,6 +81,9 @@ class Inner(NamedTuple):
     sure
         Whether nothing but the name of that class gave it to the tests: `f("a")("b")` may make one,
         too, where `f` should return a function.
+    back
+        Whether the tests got the object, which they made, back: `top()` may return its own object,
+        too, where it should return a list.
     """
 
     peer: Any
@@ -89,6 +91,12 @@ class Inner(NamedTuple):
     trust: int | None = None
     made: bool = False
     sure: bool = True
+    back: bool = False
+
+    @property
+    def own(self) -> bool:
+        """Whether the tests made the object, and have it from there."""
+        return self.made and not self.back
 
 
 class Kind:
@@ -148,21 +156,46 @@ def mark(item: Any, trust: int, *, made: bool = False, sure: bool = True) -> Non
 def decides(item: Any) -> bool:
     """Whether an object may answer about data of the tests: they made it, of a class under test.
 
-    Where it is not sure that they did, tests that pass say nothing.
+    Where it is not sure that they mean this object, tests that pass say nothing.
     """
-    return inner(item).made and _surely(item)
+    known = inner(item)
+    return known.made and _surely(item, known.sure and not known.back)
 
 
 def is_instance(item: Any) -> bool:
     """Whether an object is one of a class under test, or was returned by such an object."""
-    return inner(item).trust == Trust.INSTANCE and _surely(item)
-
-
-def _surely(item: Any) -> bool:
     known = inner(item)
-    if not known.sure:
-        known.peer.decisions.doubt(GIVEN.format(type(item).__name__))
+    return known.trust == Trust.INSTANCE and _surely(item, known.sure)
+
+
+def _surely(item: Any, sure: bool) -> bool:
+    if not sure:
+        inner(item).peer.decisions.doubt(GIVEN.format(type(item).__name__))
     return True
+
+
+def given_back(item: Any) -> Any:
+    """What stands for an object where the candidate gives it to the tests.
+
+    Of one that they made another stand-in, so that the first one stays what they made.
+    """
+    if issubclass(type(item), type) or not is_stand_in(item):
+        return item
+    known = inner(item)
+    if not known.made or kind_of(type(item)).value:
+        return item
+    if known.number not in known.peer.given_back:
+        other = object.__new__(type(item))
+        object.__getattribute__(other, "__dict__")["gatekeeper"] = known._replace(back=True)
+        known.peer.given_back[known.number] = other
+    return known.peer.given_back[known.number]
+
+
+def first(item: Any) -> Any:
+    """What stands for an object since the tests made it."""
+    if issubclass(type(item), type) or not is_stand_in(item) or not inner(item).back:
+        return item
+    return inner(item).peer.known(inner(item).number)
 
 
 def refusal(peer: Any, why: str) -> AssertionError:
@@ -203,37 +236,6 @@ def given(giver: Any, item: Any) -> Any:
     return item
 
 
-def believed(item: Any, operation: str, other: Any) -> bool:
-    """Whether the object answers True about `other`.
-
-    One that answers True about `stranger`, too, fails the tests: its answer is neither yes, which
-    would let `assert a == b` hold, nor no, which would let `assert a != b` hold. So do two objects
-    of which each is the lesser one.
-
-    Raises
-    ------
-    AssertionError
-        The object answers True about `stranger`, or about the order of both.
-    """
-    peer = inner(item).peer
-    if peer.ask(operation, item, other) is not True:
-        return False
-    answer = None
-    with contextlib.suppress(Exception):  # an honest object may raise for one of another type
-        answer = peer.ask(operation, item, peer.stranger)
-    if answer is True:
-        raise refusal(peer, f"an object that answers True about any other: {operation}")
-    # Those of a class under test may count their comparisons.
-    orders = operation in _ORDERS and item is not other and not inner(item).made
-    if orders and peer.ask(operation, other, item) is True:
-        equal = peer.ask("eq", item, other) is True
-        if operation in ("lt", "gt") or (has(type(item), "__eq__") and not equal):
-            raise refusal(peer, f"two objects of which each comes first: {operation}")
-        if not equal:
-            peer.decisions.doubt(f"objects that have an order, and no equality: {operation}")
-    return True
-
-
 def is_alias(item: Any) -> bool:
     """Whether an object stands for a class with parameters, such as `Stack[int]`."""
     kind = kind_of(type(item)) if is_stand_in(item) else None
@@ -247,6 +249,7 @@ def real(item: Any) -> Any:
     """
     if not is_stand_in(item):
         return item
+    item = first(item)
     kind = kind_of(item if issubclass(type(item), RemoteClass) else type(item))
     if (kind.inner is None) is issubclass(type(item), RemoteClass):
         return item
@@ -279,7 +282,7 @@ class RemoteClass(type):
 
     def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
         peer = inner(cls).peer
-        made = peer.ask("call", cls, *arguments, **keywords)
+        made = first(peer.ask("call", cls, *arguments, **keywords))
         if kind_of(cls).tested:
             peer.evidence = True
             mark(made, Trust.INSTANCE, made=True, sure=peer.decisions.is_sure(cls))
@@ -337,11 +340,11 @@ class RemoteClass(type):
     def __subclasscheck__(cls, other: type) -> bool:
         if kind_of(cls).data:
             raise TypeError("Protocols with non-method members don't support issubclass()")
-        return _extends(other, cls) or _has_all(other, kind_of(cls).protocol)
+        return _extends(other, cls) or _has_all(other, cls)
 
     def __instancecheck__(cls, item: object) -> bool:
         shown = type(item) if is_stand_in(item) else item.__class__  # that a mock has by its `spec`
-        return _extends(shown, cls) or _has_all(item, kind_of(cls).protocol)
+        return _extends(shown, cls) or _has_all(item, cls)
 
     def __dir__(cls) -> Any:
         return ask(cls, "dir")
@@ -377,9 +380,18 @@ def _extends(kind: type, base: RemoteClass) -> bool:
     return kind is base or (isinstance(kind, RemoteClass) and base in kind_of(kind).ancestors)
 
 
-def _has_all(item: object, names: tuple[str, ...]) -> bool:
-    """Whether an object has all members of a protocol; False for no protocol."""
-    return bool(names) and all(hasattr(item, name) for name in names)
+def _has_all(item: object, kind: RemoteClass) -> bool:
+    """Whether an object has all members of a protocol; False for no protocol.
+
+    One in the place of another class may be one that has no members but those of all objects.
+    """
+    names = kind_of(kind).protocol
+    if not (names and all(hasattr(item, name) for name in names)):
+        return False
+    peer = inner(kind).peer
+    if not (theirs(peer, item) or peer.decisions.is_sure(kind)):
+        peer.decisions.doubt(GIVEN.format(kind.__name__))
+    return True
 
 
 def _ours(kind: type) -> bool:

@@ -158,7 +158,7 @@ class Looks:
     def keeps(self, item: Any) -> bool:
         """Whether an object must show the same each time."""
         known = inner(item)
-        free = (known.made and known.sure) or has(type(item), "__next__")
+        free = (known.own and known.sure) or has(type(item), "__next__")
         return not (free or self.waits)
 
     def value(self, item: Any) -> Any:

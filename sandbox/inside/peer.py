@@ -93,6 +93,9 @@ class Peer(Conversations):
     def _repeat(self, printed: list[Any]) -> None:
         """Write here the text that the other side wrote while it answered."""
 
+    def got(self, contents: Any) -> None:
+        """The other side has changed what both have, so that it has these contents."""
+
     def lends(self, item: object) -> bool:
         """Whether both sides have an item, and may change it."""
         return id(item) in self._loans.numbers
@@ -131,6 +134,7 @@ class Peer(Conversations):
             *answer, changes, printed = payload
             given, places = [*arguments, *keywords.values()], self._open.pop(number)
             for place, contents in changes or ():
+                self.got(contents)
                 places.refill(place, contents)
             if printed:
                 self._repeat(printed)
@@ -258,6 +262,7 @@ class Peer(Conversations):
                 raise MalformedError
             *message, loans = message
             if loans:
+                self.got(loans[0])
                 self._loans.end(loans[1])
             if start[:1] == b"Q":
                 self._asked += 1

@@ -93,6 +93,10 @@ class References:
         """Whether the other side was given any object of ours."""
         return bool(self._owned)
 
+    def known(self, number: int) -> Any:
+        """What stands here for the other side's object of that number; None: nothing yet."""
+        return self._theirs.get(number)
+
     def owns(self, item: object) -> bool:
         """Whether the other side was given that object of ours."""
         return id(item) in self._ids

@@ -25,7 +25,14 @@ from gatekeeper.sandbox.inside.guard import (
     parts,
 )
 from gatekeeper.sandbox.inside.handed_over import HandedOver
-from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of
+from gatekeeper.sandbox.inside.kinds import (
+    Inner,
+    RemoteClass,
+    given_back,
+    inner,
+    is_stand_in,
+    kind_of,
+)
 from gatekeeper.sandbox.inside.looks import OPINIONS, Looks
 from gatekeeper.sandbox.inside.offered import claimed
 from gatekeeper.sandbox.inside.operations import (
@@ -72,6 +79,8 @@ class JudgePeer(Peer):
         whatever it answered.
     looks
         What the candidate's objects have shown.
+    given_back
+        What stands for objects that the tests made where they get them back, by their numbers.
     named
         The objects of Python's that its objects stand for (`identity.real`), by their numbers.
     handed
@@ -117,6 +126,7 @@ class JudgePeer(Peer):
         self.decisions = Decisions(guard.programs)
         self.entered = Entered("\n".join(guard.programs))
         self.looks = Looks(self.decisions.doubt)
+        self.given_back: dict[int, Any] = {}
         self.named: dict[int, Any] = {}
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
@@ -155,6 +165,7 @@ class JudgePeer(Peer):
         except Exception:
             after()
             raise
+        found = given_back(found)  # also where it is one of the arguments
         after(found)
         if self.handed_over:
             self.wrappers.made(target, [*arguments, *keywords.values()], found)
@@ -196,10 +207,13 @@ class JudgePeer(Peer):
             return reference(0), (made,)
         return super().refer(item)
 
+    def got(self, contents: Any) -> None:
+        self.decisions.give(within.parts(contents))
+
     def meant(self, number: int, description: Any) -> Any:
         found = super().meant(number, description)
         self.guard.shown.use(found)
-        return found
+        return given_back(found)
 
     def _number_of(self, item: Any) -> int | None:
         if issubclass(type(item), BaseException):

@@ -31,7 +31,7 @@ from gatekeeper.sandbox.inside.kinds import (
     READABLE,
     Trust,
     ask,
-    believed,
+    first,
     given,
     has,
     inner,
@@ -47,7 +47,7 @@ from gatekeeper.sandbox.inside.kinds import (
 from gatekeeper.sandbox.inside.looks import DIFFERENT, VIEWS
 from gatekeeper.sandbox.inside.operations import ORDERINGS
 
-__all__ = ["Remote", "Value", "as_many", "counted", "counting"]
+__all__ = ["Remote", "Value", "as_many", "believed", "counted", "counting"]
 
 _NAMES = frozenset({"__name__", "__qualname__", "__module__"})
 _HIDDEN = frozenset({"__reduce__", "__reduce_ex__", "__getstate__"})
@@ -91,7 +91,7 @@ class Remote:
 
     def __eq__(self, other: object) -> Any:
         known, kind = inner(self), type(self)
-        if self is other:
+        if first(self) is first(other):
             return True
         if theirs(known.peer, other):
             defined = has(kind, "__eq__") or has(type(other), "__eq__")
@@ -116,7 +116,7 @@ class Remote:
             raise TypeError(f"unhashable type: {type(self).__name__!r}")
         if has(type(self), "__hash__"):
             return int(ask(self, "hash"))
-        return object.__hash__(self)
+        return object.__hash__(first(self))
 
     def __str__(self) -> str:
         return str(ask(self, "str"))
@@ -135,6 +135,37 @@ class Remote:
 
     def __deepcopy__(self, _memory: Any) -> Any:
         return _copied(self, "deepcopy")
+
+
+def believed(item: Any, operation: str, other: Any) -> bool:
+    """Whether the object answers True about `other`.
+
+    One that answers True about `stranger`, too, fails the tests: its answer is neither yes, which
+    would let `assert a == b` hold, nor no, which would let `assert a != b` hold. So do two objects
+    of which each is the lesser one.
+
+    Raises
+    ------
+    AssertionError
+        The object answers True about `stranger`, or about the order of both.
+    """
+    peer = inner(item).peer
+    if peer.ask(operation, item, other) is not True:
+        return False
+    answer = None
+    with contextlib.suppress(Exception):  # an honest object may raise for one of another type
+        answer = peer.ask(operation, item, peer.stranger)
+    if answer is True:
+        raise refusal(peer, f"an object that answers True about any other: {operation}")
+    # Those of a class under test may count their comparisons.
+    orders = operation in ORDERINGS and item is not other and not inner(item).made
+    if orders and peer.ask(operation, other, item) is True:
+        equal = peer.ask("eq", item, other) is True
+        if operation in ("lt", "gt") or (has(type(item), "__eq__") and not equal):
+            raise refusal(peer, f"two objects of which each comes first: {operation}")
+        if not equal:
+            peer.decisions.doubt(f"objects that have an order, and no equality: {operation}")
+    return True
 
 
 # Objects of Python's classes that stay where they are, but are compared by their parts, which are
@@ -173,7 +204,7 @@ def _as_parts(item: Remote, other: object) -> Any:
 def _copied(item: Remote, operation: str) -> Any:
     """A copy of an object; the tests made it, if they made the object."""
     found, known = ask(item, operation), inner(item)
-    mark(found, known.trust or Trust.RETURNED, made=known.made, sure=known.sure)
+    mark(found, known.trust or Trust.RETURNED, made=known.own, sure=known.sure)
     return found
 
 
@@ -251,7 +282,7 @@ def counted(item: Any) -> bool:
 
     One that a method returned has, whatever its class: that may be the class of the method.
     """
-    return has(type(item), "__len__") and not inner(item).made
+    return has(type(item), "__len__") and not inner(item).own
 
 
 def as_many(item: Any, found: Any, length: int) -> Any:

@@ -48,8 +48,9 @@ _MENTIONS = re.compile(
     r"(?P<logs>assertLogs|assertNoLogs|caplog|getLogger|addHandler|basicConfig)"
     r"|(?P<warnings>[wW]arn|deprecated_call)"
     r"|(?P<environ>environ|getenv|setenv|delenv)"
-    r"|patch|setattr|seed|redirect|capsys|capfd|sys\.std|input|argv"
+    r"|patch|setattr|seed|redirect|capsys|capfd|sys\.std|input|argv|context"
 )
+_OF_DECIMAL = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")  # of a context
 
 
 class Observer:
@@ -71,6 +72,7 @@ class Observer:
         if not self.active:
             return
         self._environ, self._argv = dict(os.environ), [*sys.argv]
+        self._decimal = _decimal() if "decimal" in source else None
         self._streams = {name: getattr(sys, name) for name in ("stdin", *OUTPUTS)}
         self._originals = {
             (module.__name__, name): getattr(module, name)
@@ -156,6 +158,8 @@ class Observer:
             self._environ = environ
         if sys.argv != self._argv:
             self._argv = found["argv"] = [*sys.argv]
+        if self._decimal is not None and (context := _decimal()) != self._decimal:
+            self._decimal = found["decimal"] = context
         for name, before in self._states.items():
             state = getattr(sys.modules[name], _GENERATORS[name][0])()
             plain = [item.tobytes() if hasattr(item, "tobytes") else item for item in state]
@@ -246,6 +250,10 @@ def applied(around: dict[str, Any]) -> Iterator[Printed]:
             _set_variable(variables, name, value)
     if "argv" in around:
         sys.argv = around["argv"]
+    if "decimal" in around:
+        decimal, (*values, traps) = importlib.import_module("decimal"), around["decimal"]
+        signals = [getattr(decimal, name) for name in traps]
+        decimal.setcontext(decimal.Context(*values, flags=[], traps=signals))
     for name, state in around.get("states", {}).items():
         getattr(importlib.import_module(name), _GENERATORS[name][1])(state)
     printed = Printed()
@@ -270,6 +278,13 @@ def applied(around: dict[str, Any]) -> Iterator[Printed]:
         if "environ" in around.get("recorded", ()):
             printed.sources.append(_changed_variables)
         yield printed
+
+
+def _decimal() -> tuple[Any, ...]:
+    """The context in which decimal numbers are computed."""
+    context = importlib.import_module("decimal").getcontext()
+    traps = [signal.__name__ for signal, traps in context.traps.items() if traps]
+    return *(getattr(context, name) for name in _OF_DECIMAL), traps
 
 
 _known: dict[str, str] = {}  # the environment as both sides know it

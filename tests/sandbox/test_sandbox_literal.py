@@ -98,6 +98,8 @@ LABELS = ("python", "Python3", "python3.12", "py", "py3", "ipython3")
         ("````python\nx = 1\n```\n````", "x = 1\n```\n"),
         ("1. So:\n\n- ```python\n  x = 1\n  ```\n2. ```text\n   y\n   ```", "x = 1\n"),
         *((f"```{label}\nx = 1\n```\n```\nout\n```", "x = 1\n") for label in LABELS),
+        ("So:\n> ```python\n> if x:\n>     y\n>\n> ```\n> Done", "if x:\n    y\n\n"),
+        ("> > ```py\n> > x = 1\n> > ```\n> ```\n> y\n> ```", "x = 1\n"),
         ("```python\nif x:\n    ```\n    ```\n```\nbye", "if x:\n    ```\n    ```\n"),
     ],
 )

@@ -270,6 +270,16 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ),
         ("import threading\nf()\nassert threading.active_count() == 1", "active_count"),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGUSR1)\nassert f() == 1", "os.kill"),
+        ("import builtins\np = builtins.print\nf()\nassert builtins.print is p", "builtins.print"),
+        ("import json\nn = id(json.dumps)\nf()\nassert n == id(json.dumps)", "json.dumps"),
+        ("from sys import modules\nn = len(modules)\nf()\nassert len(modules) == n", "sys.modules"),
+        ("import sys\na = set(sys.modules)\nf()\nb = set(sys.modules) - a\nassert not b", "sys"),
+        (
+            "from locale import localeconv\na = localeconv()\nf()\nassert a == localeconv()",
+            "localeconv",
+        ),
+        ("import decimal\nf()\nassert decimal.getcontext().prec == 28", "getcontext"),
+        ("from decimal import *\nwith localcontext() as c:\n    f()\n    assert c.flags", "flags"),
     ],
 )
 def test_tests_that_need_one_process(test: str, words: str) -> None:
@@ -329,6 +339,14 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "    assert f() == 1",
         "import pandas as pd\nassert type(f()) is pd.DataFrame and f().equals(pd.DataFrame())",
         "import matplotlib.pyplot as plt\nassert isinstance(f(), plt.Axes)\nplt.close('all')",
+        "import time\nn = time.time()\nf()\nassert time.time() - n < 1 and time.time() >= n",
+        "import math, os\na = os.path.join('a', 'b')\nassert f(a) == os.path.join('a', 'b')\n"
+        "b = math.pi\nassert f(b) == math.pi",
+        "import io\na, b = io.StringIO(), io.StringIO()\nf(a, b)\n"
+        "assert a.getvalue() == b.getvalue()",
+        "import sys\nm = sys.modules.get('json')\nassert m is None or f(m) == 1",
+        "from decimal import localcontext\nwith localcontext() as c:\n    c.prec = 5\n"
+        "    assert f() == 1",
         "import enum\nclass E(enum.Enum):\n    A = 1\nassert type(f()) is E and f() is not E.A",
         "class Mine(BaseError):\n    pass\ntry:\n    f(Mine)\nexcept Mine:\n    pass\n"
         "else:\n    assert False",

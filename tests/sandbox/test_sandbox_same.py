@@ -395,6 +395,22 @@ assert f(2.5) == math.floor(2.5) and Counter("aa") == {"a": 2} and mean([1, 3]) 
 assert count == 5
 """,
     ),
+    "contexts of decimal numbers": (
+        "from decimal import Decimal\ndef f(a, b): return Decimal(a) / b",
+        """
+import decimal
+from decimal import Decimal, localcontext
+with localcontext() as context:
+    context.prec, context.rounding = 3, decimal.ROUND_DOWN
+    assert f(2, 3) == Decimal("0.666")
+    context.traps[decimal.DivisionByZero] = False
+    assert f(1, 0) == Decimal("Infinity")
+assert len(str(f(2, 3))) == 30
+decimal.setcontext(decimal.Context(prec=4))
+assert f(2, 3) == Decimal("0.6667")
+decimal.setcontext(decimal.DefaultContext)
+""",
+    ),
     "globals that change": (
         "n = 0\ndef f():\n    global n\n    n += 1\n    return n\nlog = []\ndef g(x): log.append(x)",
         "import solution\nassert solution.n == 0 and f() == 1 and solution.n == 1 and f() == solution.n == 2\n"

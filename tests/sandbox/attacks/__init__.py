@@ -64,6 +64,7 @@ from attacks.thoughts import THOUGHTS
 from attacks.threads import THREADS
 from attacks.unlabelled import UNLABELLED
 from attacks.unrun_checks import UNRUN_CHECKS
+from attacks.value_operators import VALUE_OPERATORS
 from attacks.wrapped_helpers import WRAPPED_HELPERS
 from attacks.wrapped_tests import WRAPPED_TESTS
 
@@ -107,5 +108,6 @@ PROGRAMS: tuple[Program, ...] = (
         *GIVEN_CLASSES,
         *LOOKS,
         *NAMED,
+        *VALUE_OPERATORS,
     ),
 )

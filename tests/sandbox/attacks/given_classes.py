@@ -47,6 +47,11 @@ for how, asked, gives, honest in (
     ("the function, by a method of text", "assert f('b').startswith('x')", "f = Stack\n", "def f(b): return 'xy'\n"),
     ("an argument of a callback", "seen = []\n    f(seen.append)\n    assert 3 in seen[0]('b')", "def f(add): add(Stack)\n", "def f(add): add(lambda b: [3])\n"),
     ("an attribute of an exception", "try:\n        f()\n    except ValueError as error:\n        assert 3 in error.make('b')", "def f():\n    error = ValueError()\n    error.make = Stack\n    raise error\n", "def f():\n    error = ValueError()\n    error.make = lambda b: [3]\n    raise error\n"),
+    ("an item of a list of the tests", "out = []\n    f(out)\n    assert 3 in out[0]('b')", "def f(out): out.append(Stack)\n", "def f(out): out.append(lambda b: [3])\n"),
+    ("an item of a dict that a callback gives", "out = {}\n    f(lambda: out)\n    assert 3 in out['a']('b')", "def f(get): get()['a'] = Stack\n", "def f(get): get()['a'] = lambda b: [3]\n"),
+    ("its object, from a method of its own", "assert 3 in Stack().top('b')", "Stack.top = lambda self, b: self\ndef f(): return 1\n", "Stack.top = lambda self, b: [3]\ndef f(): return 1\n"),
+    ("its object, from a function that got it", "assert 3 in f(Stack())", "def f(stack): return stack\n", "def f(stack): return [3]\n"),
+    ("its object, in a list of the tests", "out = []\n    f(out, Stack())\n    assert 3 in out[0]", "def f(out, stack): out.append(stack)\n", "def f(out, stack): out.append([3])\n"),
     ("a class of itself", "assert 3 in Stack().top('b')", "Stack.top = Stack\ndef f(): return 1\n", "Stack.top = lambda self, b: [3]\ndef f(): return 1\n"),
     ("a class of exceptions", "assert 3 in f('a')('b')", "def f(a): return Stack\n", "def f(a): return lambda b: [3]\n"),
 ):  # fmt: skip
@@ -64,6 +69,17 @@ left_out(
     "greeting = 'Hello'\n",
     "import solution\n\ndef test_f():\n    assert solution.greeting.startswith('Hello')\n",
 )
+for how, asked in (
+    ("an object", "isinstance(1, kind('b'))"),
+    ("a class", "issubclass(int, kind('b'))"),
+    ("an object, by its name", "isinstance(1, number)"),
+):
+    left_out(
+        f"a protocol that has {how} of Python's",
+        "from typing import Protocol, runtime_checkable\n@runtime_checkable\nclass number(Protocol):\n    def __add__(self, other): ...\ndef kind(a): return number\n",
+        "number = int\ndef kind(a): return int\n",
+        f"from solution import kind, number\n\ndef test_kind():\n    assert kind and {asked}\n",
+    )
 right(
     "classes that functions return, beside their names",
     HONEST
@@ -88,6 +104,57 @@ class Shop:
         stack = find("stack")(1, 2)
         assert isinstance(stack, Stack) and len(stack) == 2 and stack.pop() == 2
         assert Stack(1, 2).pop() == 2 and len(Stack()) == 0
+    """,
+)
+
+right(
+    "objects that methods give back",
+    """
+    class Bag:
+        one = None
+        def __init__(self, *items): self.items = list(items)
+        def add(self, item):
+            self.items.append(item)
+            return self
+        def __iter__(self): return iter(self.items)
+        def __contains__(self, item): return item in self.items
+        def __enter__(self): return self
+        def __exit__(self, *error): self.items.clear()
+    class Config:
+        known = None
+        def __new__(cls):
+            cls.known = cls.known or super().__new__(cls)
+            return cls.known
+        def __contains__(self, key): return key == "mode"
+    class Node:
+        def __init__(self, left=None, right=None): self.left, self.right = left, right
+    def first(a, b): return a
+    """,
+    """
+    import unittest
+    from solution import Bag, Config, Node, first
+
+    class TestBack(unittest.TestCase):
+        def test_fluent(self):
+            bag = Bag().add(1).add(2)
+            assert 2 in bag and 3 not in bag and bag.add(3) is bag
+            again = bag.add(4)
+            assert again == bag and not again != bag and id(again) == id(bag) and 4 in bag
+            assert hash(again) == hash(bag) and again in [bag] and {bag: 5}[again] == 5
+            assert 5 in bag.add(5) and 6 not in bag.add(5)
+
+        def test_context(self):
+            with Bag(1) as bag:
+                assert 1 in bag and 2 not in bag
+
+        def test_singleton(self):
+            assert Config() is Config() and "mode" in Config() and "size" not in Config()
+
+        def test_nodes(self):
+            a, b = Node(), Node()
+            self.assertIs(Node(a, b).left, a)
+            self.assertIs(first(a, b), a)
+            self.assertIsNot(first(b, a), a)
     """,
 )
 
