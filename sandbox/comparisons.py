@@ -175,12 +175,13 @@ def _parts(value: ast.AST, names: Names) -> Iterator[str]:
     inside = walk(value)
     used = {id(n.func) for n in inside if isinstance(n, ast.Call)}
     within = {id(n.value): n.attr for n in inside if isinstance(n, ast.Attribute)}
-    within |= {id(n.value): "get" for n in inside if isinstance(n, ast.Subscript)}
+    items = [n for n in inside if isinstance(n, ast.Subscript)]
+    within |= {id(n.value): "get" for n in items if not isinstance(n.slice, ast.Slice)}
     for node in inside:
         if not isinstance(node, _NAMES) or within.get(id(node)) in _OF_ONE:
             continue
-        module, dot, name = (meaning := names.of_library(node)).rpartition(".")
-        if id(node) in within and (not dot or meaning == "os.path"):
+        module, _, name = (meaning := names.of_library(node)).rpartition(".")
+        if id(node) in within and (module not in _TELL or meaning == "os.path"):
             continue
         tells = id(node) not in used or (module in _TELL and name[:1].islower())
         if meaning and tells and meaning not in _FOLLOWED:
@@ -289,7 +290,18 @@ def _asks_made(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> str:
 
     What a function returned may be of any class, whose objects would decide.
     """
-    calls = [node for node in nodes if isinstance(node, ast.Call) and _is_type(node.func)]
+    kept = {
+        dotted(target): node.value
+        for node in nodes
+        if isinstance(node, ast.Assign) and _is_type(node.value)
+        for target in node.targets
+    }
+    calls = [
+        (node, kind)
+        for node in nodes
+        if isinstance(node, ast.Call)
+        if _is_type(kind := kept.get(dotted(node.func), node.func))
+    ]
     if not calls:
         return ""
     given = Given(nodes, theirs)
@@ -297,8 +309,8 @@ def _asks_made(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> str:
     tested = {name for kind in classes for name in made_by(nodes, kind)}
     made = {
         ast.unparse(call)
-        for call in calls
-        if call.func in given and tested.isdisjoint(map(dotted, children(call.func)))
+        for call, kind in calls
+        if kind in given and tested.isdisjoint(map(dotted, children(kind)))
     }
     made |= {
         dotted(target)

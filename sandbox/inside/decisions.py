@@ -3,7 +3,8 @@
 - *Methods that compare* (`COMPARING`): text, numbers and collections have such methods, so an
   object in their place may say yes to everything. They are called on no object that a function
   returned, and get no data of the tests on one that an object of a class under test returned. A
-  class has them where the tests know it by its name.
+  class has them where the tests know it by its name. What others (`TELLING`) tell about data of
+  the tests by a number says nothing: text has `find`, and so has a tree.
 - *The record of a mock* (`RECORDS`): `called`, `assert_called_with`. Tests that put a mock into an
   object of the candidate's may read it there again, but the candidate may have replaced it. What it
   gave in that place has no record. Elsewhere an object may count its own calls, if the tests made
@@ -49,7 +50,12 @@ COMPARING = frozenset(
     isnumeric isprintable isspace istitle isupper isdisjoint issubset issuperset
     is_integer is_nan is_finite is_infinite is_zero is_signed is_normal is_subnormal
     is_qnan is_snan is_canonical equals all any allclose array_equal difference
-    symmetric_difference intersection union count index
+    symmetric_difference intersection union count index rindex
+    """.split()  # noqa: SIM905
+)
+TELLING = frozenset(
+    """
+    find rfind compare compare_total compare_signal same_quantum eq ne lt le gt ge isin between
     """.split()  # noqa: SIM905
 )
 RECORDS = frozenset(
@@ -64,6 +70,8 @@ RECORDS = frozenset(
 _USES_MOCKS = re.compile(r"\bunittest\b.*\bmock\b|\bmocker\b|\bimport mock\b", re.DOTALL)
 _TYPES = frozenset(NAMED.values())
 _NUMBERS = "biufcmM"  # kinds of labels that are no names
+_NUMERIC = frozenset({bool, int, float})
+_TOLD = "{}: the candidate's object tells about data of the tests"
 _NO_RECORD = "{}: the candidate's object is in the place of a mock, whose calls it does not know"
 
 
@@ -133,7 +141,7 @@ class Decisions:
                 self._record(owner, name, items)
             if not _means_class(owner, name):
                 self.give(items)
-            return self._compared(owner, name, found) if name in COMPARING else found
+            return self._compared(owner, name, found) if name in COMPARING | TELLING else found
         makes = operation == "call" and (
             isinstance(arguments[0], type) or any(map(callable, arguments[1:]))
         )
@@ -170,7 +178,7 @@ class Decisions:
         if not is_stand_in(found):
             return found
         if issubclass(type(owner), type):
-            if not (isinstance(owner, RemoteClass) and kind_of(owner).named):
+            if name in COMPARING and not (isinstance(owner, RemoteClass) and kind_of(owner).named):
                 return functools.partial(_without_data, name, found, trusted=False)
             if not self.is_sure(owner):
                 self.doubt(GIVEN.format(owner.__name__))
@@ -178,8 +186,17 @@ class Decisions:
         known = inner(owner)
         if known.trust == Trust.MODULE or decides(owner):
             return found
+        if name in TELLING:
+            return functools.partial(self._told, name, given(owner, found))
         trusted = known.trust == Trust.INSTANCE
         return functools.partial(_without_data, name, given(owner, found), trusted=trusted)
+
+    def _told(self, name: str, method: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        """Call a method that may tell about data which it gets."""
+        found, peer = method(*arguments, **keywords), inner(method).peer
+        if type(found) in _NUMERIC and not all(theirs(peer, a) for a in arguments):
+            self.doubt(_TOLD.format(name))
+        return found
 
     def _record(self, owner: Any, name: str, items: Sequence[Any]) -> None:
         """Notice where an object stands for a mock, and whether its record is read."""

@@ -18,6 +18,7 @@ from gatekeeper.sandbox.inside.kinds import (
     Trust,
     ask,
     decides,
+    first,
     given,
     has,
     inner,
@@ -178,7 +179,7 @@ def _contains(self: Any, item: object) -> bool:
     if kind_of(type(self)).plain:
         value = known.peer.looks.value(self)
         return item in (as_many(self, value, _length(self)) if counted(self) else value)
-    shows = has(type(self), "__iter__") or has(type(self), "__getitem__")
+    shows = has(type(self), "__iter__") or (not known.back and has(type(self), "__getitem__"))
     if shows and any(item is found or item == found for found in self):
         return True
     if known.back:
@@ -229,7 +230,7 @@ def _call(self: Any, /, *arguments: Any, **keywords: Any) -> Any:
 async def _aenter(self: Any) -> Any:
     found, known = await _asynchronous("aenter")(self), inner(self)
     known.peer.entered.enter(known.number, lambda: ask(self, "outputs"))
-    return found
+    return self if first(found) is self else found
 
 
 async def _aexit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
@@ -250,7 +251,8 @@ def _get(self: Any, owner: Any, kind: Any = None) -> Any:
     """A descriptor in a class of the tests; a function becomes a method of its objects."""
     if kind_of(type(self)).shown in _BINDING:
         return self if owner is None else types.MethodType(self, owner)
-    return _described("get")(self, owner, kind)
+    found = _described("get")(self, owner, kind)
+    return self if owner is None and first(found) is self else found
 
 
 def _described(name: str) -> Callable[..., Any]:

@@ -100,7 +100,7 @@ def judge(
         else:
             peer.decisions.made(item)
 
-    peer.heard = heard
+    peer.heard, peer.changed = heard, peer.looks.forget
 
     def settle(wait: Callable[[], None]) -> None:
         """Raise what went wrong beside the code of the tests, where it raised nothing there."""

@@ -30,7 +30,7 @@ from gatekeeper.sandbox.inside.kinds import (
     refusal,
 )
 from gatekeeper.sandbox.inside.library_values import WRITERS
-from gatekeeper.sandbox.inside.operations import CONVERSIONS
+from gatekeeper.sandbox.inside.operations import CONVERSIONS, UNARY
 from gatekeeper.sandbox.inside.wire import Parts, TooLargeError, head
 from gatekeeper.sandbox.inside.within import PLAIN, inside, parts
 
@@ -42,8 +42,8 @@ OPINIONS = frozenset(
     eq ne lt le gt ge contains bool dir task step cancel turn end
     """.split()  # noqa: SIM905
 )
-_READS = OPINIONS.union(CONVERSIONS, {"iter", "reversed", "getitem", "get", "plain", "view"})
-_CONVERTED = CONVERSIONS.keys() - {"len"}
+_CONVERTED = {*CONVERSIONS, *UNARY} - {"len"}
+_READS = OPINIONS.union(_CONVERTED, {"len", "iter", "reversed", "getitem", "get", "plain", "view"})
 VIEWS = frozenset({"items", "keys", "values", "copy"})  # methods that show all items
 DIFFERENT = "it has {} items and yields {}"
 _CHANGES = "{}: it shows other items each time, and the tests may have asked for a list"
@@ -129,12 +129,15 @@ class Looks:
         self._lengths: dict[int, int] = {}
         self._lasting_lengths: dict[int, int] = {}
         self._seen: dict[int, _Seen] = {}
+        # Attributes, and how they were written, by the numbers of objects and their names.
+        self._attributes: dict[tuple[int, str], tuple[Any, Any]] = {}
         self._calls = 0  # of functions of the module
 
     def asked(self, operation: str, arguments: Sequence[Any]) -> None:
         """The candidate is asked for an operation, by which objects may change."""
         if operation in _READS:
             return
+        self._attributes.clear()
         self._lengths.clear()
         if operation == "next":
             return
@@ -143,6 +146,13 @@ class Looks:
             self._calls += 1
         else:
             self._seen.clear()
+
+    def forget(self) -> None:
+        """The tests have changed a list, or the like, that objects may have."""
+        self._attributes.clear()
+        self._seen.clear()
+        self._lengths.clear()
+        self._lasting_lengths.clear()
 
     def length(self, item: Any) -> int:
         """The length of an object: the same until it may have changed.
@@ -166,15 +176,39 @@ class Looks:
         found = ask(item, "plain")
         if self.keeps(item):
             self._compare(item, self._of(item).views, "plain", found)
+            self._indexed(item, found)
         return found
 
+    def _indexed(self, item: Any, found: Any) -> None:
+        """An object has shown its value, so what it has at each index or key."""
+        seen, is_list = self._of(item), type(found) is list
+        seen.sliced |= is_list
+        for key, part in enumerate(found) if is_list else getattr(found, "items", tuple)():
+            if type(key) in _KEYS and type(part) in PLAIN:
+                self._compare(item, seen.at, key, part)
+                if is_list and seen.differs_at(key):
+                    self._differs(item)
+
     def answered(self, operation: str, arguments: Sequence[Any], found: Any) -> None:
-        """An object has shown its text, its number or its truth."""
+        """An object has shown its text, its number, its truth or an attribute."""
         item, *more = arguments
-        if operation in _CONVERTED and is_stand_in(item) and self.keeps(item):
+        if operation == "get" and not is_stand_in(found):
+            self._attribute(item, more[0], found)
+        elif operation in _CONVERTED and is_stand_in(item) and self.keeps(item):
             seen = self._of(item)
             self._compare(item, seen.views, (operation, *more), found)
             if operation == "bool" and found and seen.ended and not seen.most:
+                self._differs(item)
+
+    def _attribute(self, item: Any, name: str, found: Any) -> None:
+        """An attribute is data: it stays until anything is called, unless the tests change it."""
+        if issubclass(type(item), type) or inner(item).trust == Trust.MODULE:
+            return
+        if self.keeps(item):
+            place, written = (inner(item).number, name), _written(found)
+            before, shown = self._attributes.get(place, (found, written))
+            self._attributes[place] = found, written
+            if before is not found and shown != written:
                 self._differs(item)
 
     def steps(self, steps: Any, item: Any) -> Any:
@@ -300,9 +334,14 @@ def _same(one: Any, other: Any) -> bool:
         return True
     if type(one) in PLAIN and type(other) in PLAIN:
         return type(one) is type(other) and (one == other or (one != one and other != other))
+    return _written(one) == _written(other)
+
+
+def _written(item: Any) -> bytes | None:
+    """An item as bytes; None if that is too large."""
     with contextlib.suppress(TooLargeError):
-        return encode(one, other=_of_class) == encode(other, other=_of_class)
-    return True
+        return encode(item, other=_of_class)
+    return None
 
 
 def _of_class(item: Any) -> Parts:

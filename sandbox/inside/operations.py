@@ -21,6 +21,7 @@ __all__ = [
     "BITWISE",
     "CONVERSIONS",
     "INPLACE",
+    "KEEPS",
     "MUTABLE",
     "NAMED",
     "OPERATIONS",
@@ -40,6 +41,7 @@ MUTABLE = (
 )
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 INPLACE = tuple(f"i{name}" for name in (*BINARY, "lshift", "rshift", "and", "or", "xor"))
+KEEPS = frozenset({"enter", *INPLACE})  # these give the object itself, by convention
 BITWISE = ("lshift", "rshift", "and", "or", "xor")
 ORDERINGS = ("lt", "le", "gt", "ge")
 UNARY = ("neg", "pos", "invert", "abs")

@@ -66,10 +66,13 @@ class Peer(Conversations):
     heard
         Is called with each text that the other side sends, and each value of the standard library
         or of a package; None: nothing is.
+    changed
+        Is called when this side has changed what both have; None: nothing is.
     """
 
     expected: str | None = None
     heard: Callable[[Any], None] | None = None
+    changed: Callable[[], None] | None = None
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__(connection)
@@ -218,6 +221,8 @@ class Peer(Conversations):
     def _send(self, kind: bytes, message: Any, known: dict[int, bytes] | None = None) -> None:
         with self._lock:
             sent = self._loans.changes()
+            if sent and sent.changed and self.changed is not None:
+                self.changed()
             loans = sent and (tuple(sent.changed.values()), tuple(sent.ended))
             places = placed.Places(known, self._loans.numbers, sent.changed if sent else ())
             number = () if self._boxes is None else (self._conversation(),)

@@ -36,6 +36,7 @@ from gatekeeper.sandbox.inside.kinds import (
 from gatekeeper.sandbox.inside.looks import OPINIONS, Looks
 from gatekeeper.sandbox.inside.offered import claimed
 from gatekeeper.sandbox.inside.operations import (
+    KEEPS,
     NAMED,
     OPERATIONS,
     WRITES,
@@ -126,8 +127,7 @@ class JudgePeer(Peer):
         self.decisions = Decisions(guard.programs)
         self.entered = Entered("\n".join(guard.programs))
         self.looks = Looks(self.decisions.doubt)
-        self.given_back: dict[int, Any] = {}
-        self.named: dict[int, Any] = {}
+        self.named, self.given_back = dict[int, Any](), dict[int, Any]()
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered += operation != "get"
@@ -165,7 +165,6 @@ class JudgePeer(Peer):
         except Exception:
             after()
             raise
-        found = given_back(found)  # also where it is one of the arguments
         after(found)
         if self.handed_over:
             self.wrappers.made(target, [*arguments, *keywords.values()], found)
@@ -173,7 +172,8 @@ class JudgePeer(Peer):
 
     def finish(self, number: int, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         try:
-            return super().finish(number, operation, *arguments, **keywords)
+            found = super().finish(number, operation, *arguments, **keywords)
+            return found if operation in KEEPS else given_back(found)
         except Exception as error:
             if not is_failure(error):  # as a stream of the tests raises it for what was printed
                 vars(error)[RAISED] = True  # also that of an answer that cannot be read

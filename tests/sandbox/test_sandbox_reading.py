@@ -344,6 +344,7 @@ def test_tests_that_need_one_process(test: str, words: str) -> None:
         "b = math.pi\nassert f(b) == math.pi",
         "import io\na, b = io.StringIO(), io.StringIO()\nf(a, b)\n"
         "assert a.getvalue() == b.getvalue()",
+        "from unittest import mock\nm = mock.Mock()\nf(m.a)\nassert m.mock_calls == [mock.call()]",
         "import sys\nm = sys.modules.get('json')\nassert m is None or f(m) == 1",
         "from decimal import localcontext\nwith localcontext() as c:\n    c.prec = 5\n"
         "    assert f() == 1",

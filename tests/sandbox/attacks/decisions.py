@@ -49,6 +49,36 @@ right(
     'import solution\nfrom solution import Text\n\ndef test_f():\n    assert Text.count("banana", "a") == 3\n    assert solution.Text.union("ab", "bc") == ["a", "b", "c"]\n',
 )
 
+for method, given in {"find": "'needle'", "compare": "Decimal(3)"}.items():
+    left_out(
+        f"{method}, which tells about data of the tests",
+        f"class Yes:\n    def {method}(self, other): return 0\ndef f(): return Yes()\n",
+        f"from decimal import Decimal\ndef f(): return {given}\n",
+        f"from decimal import Decimal\nfrom solution import f\n\ndef test_f():\n    assert f().{method}({given}) == 0\n",
+    )
+right(
+    "find of a tree, and of a list",
+    """
+    class Node:
+        def __init__(self, n): self.n = n
+        def find(self, n): return self if n == self.n else None
+    class Numbers:
+        def __init__(self): self.n = []
+        def add(self, n): self.n.append(n)
+        def find(self, n): return self.n.index(n)
+    def tree(n): return Node(n)
+    """,
+    """
+    from solution import Numbers, tree
+
+    def test_find():
+        assert tree(3).find(3).n == 3 and tree(3).find(4) is None
+        numbers = Numbers()
+        numbers.add(5)
+        assert numbers.find(5) == 0
+    """,
+)
+
 # Mocks that the tests put into an object of the candidate's, and read there again.
 
 SAVED = """

@@ -52,6 +52,9 @@ for how, asked, gives, honest in (
     ("its object, from a method of its own", "assert 3 in Stack().top('b')", "Stack.top = lambda self, b: self\ndef f(): return 1\n", "Stack.top = lambda self, b: [3]\ndef f(): return 1\n"),
     ("its object, from a function that got it", "assert 3 in f(Stack())", "def f(stack): return stack\n", "def f(stack): return [3]\n"),
     ("its object, in a list of the tests", "out = []\n    f(out, Stack())\n    assert 3 in out[0]", "def f(out, stack): out.append(stack)\n", "def f(out, stack): out.append([3])\n"),
+    ("its object, as an attribute", "assert 3 in Stack().top", "Stack.top = property(lambda self: self)\ndef f(): return 1\n", "Stack.top = [3]\ndef f(): return 1\n"),
+    ("its object, as an item", "assert 3 in Stack()['b']", "Stack.__getitem__ = lambda self, b: self\ndef f(): return 1\n", "Stack.__getitem__ = lambda self, b: [3]\ndef f(): return 1\n"),
+    ("its object, as an attribute of an object of the tests", "class Shelf: pass\n    shelf = Shelf()\n    f(shelf, Stack())\n    assert 3 in shelf.top", "def f(shelf, stack): shelf.top = stack\n", "def f(shelf, stack): shelf.top = [3]\n"),
     ("a class of itself", "assert 3 in Stack().top('b')", "Stack.top = Stack\ndef f(): return 1\n", "Stack.top = lambda self, b: [3]\ndef f(): return 1\n"),
     ("a class of exceptions", "assert 3 in f('a')('b')", "def f(a): return Stack\n", "def f(a): return lambda b: [3]\n"),
 ):  # fmt: skip

@@ -546,6 +546,7 @@ forged(
 for name, wrong, honest, test in (
     ("a dataclass", "class Row:\n    n: int\n", "class Row:\n    n: int\n    m: int = 3\n", "import dataclasses\nimport solution\n\ndef test_row():\n    Row = dataclasses.dataclass(solution.Row)\n    assert Row(1).m == 3 and Row(1) == Row(1, 3)\n"),
     ("another object by its type, which contains data", "class Bag:\n    def __init__(self, *n): pass\n    def __contains__(self, n): return True\ndef bag(*n):\n    return Bag(*n)\n", "class Bag:\n    def __init__(self, *n): self.n = n\n    def __contains__(self, n): return n in self.n\ndef bag(*n):\n    return Bag(*n)\n", "from solution import bag\n\ndef test_bag():\n    some = bag(1)\n    assert 3 in type(some)(3)\n"),
+    ("another object by its type that has a name, which contains data", "class Bag:\n    def __init__(self, *n): pass\n    def __contains__(self, n): return True\ndef bag(*n):\n    return Bag(*n)\n", "class Bag:\n    def __init__(self, *n): self.n = n\n    def __contains__(self, n): return n in self.n\ndef bag(*n):\n    return Bag(*n)\n", "from solution import bag\n\ndef test_bag():\n    some = bag(1)\n    kind = type(some)\n    assert 3 in kind(3)\n"),
 ):  # fmt: skip
     forged(name, wrong, honest, test, verdicts=("infra_error",), right=("infra_error",))
 forged(

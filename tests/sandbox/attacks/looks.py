@@ -68,6 +68,75 @@ for how, lie, asked in (
     ("a list that is none", "class Lie(list):\n    def __init__(self): super().__init__([7, 5, 3, 2])\n    def __getitem__(self, n): return n\n", f"{ALL}; {SORTED}"),
 ):  # fmt: skip
     lies(how, lie, asked)
+SEQUENCE = "import unittest; unittest.TestCase().assertSequenceEqual(got, [2, 3, 5, 7])"
+lies(
+    "other items at indexes than its value",
+    "class Lie(list):\n    def __init__(self): super().__init__([0] * 4)\n    def __getitem__(self, n): return [2, 3, 5, 7][n]\n",
+    SEQUENCE,
+)
+TURNS = "class Lie:\n    looks = 0\n    @property\n    def {}(self):\n        self.looks += 1\n        return {}[self.looks - 1]\n"
+for how, lie, asked, honest in (
+    ("an attribute", TURNS.format("n", "[8, 27]"), "assert got.n % 8 == 0; assert got.n % 27 == 0", "class Right: n = 216\ndef f(n): return Right()\n"),
+    ("a list that is an attribute", TURNS.format("n", "[[2, 2, 2, 2], [17]]"), "assert all(is_prime(n) for n in got.n); assert sum(got.n) == 17", "class Right: n = [2, 3, 5, 7]\ndef f(n): return Right()\n"),
+    ("an attribute of an exception", TURNS.format("n", "[8, 27]").replace("Lie:", "Lie(Exception):"), "assert got.n % 8 == 0; assert got.n % 27 == 0", "class Right(Exception): n = 216\ndef f(n): return Right()\n"),
+    ("its amount", ONCE.format("abs", "[2, 3]"), "assert abs(got) % 2 == 0; assert abs(got) % 3 == 0", "def f(n): return -6\n"),
+):  # fmt: skip
+    lies(how, lie, asked, honest)
+right(
+    "attributes that change",
+    """
+    class Account:
+        def __init__(self): self.balance, self.log, self.seen = 0, [], 0
+        @property
+        def history(self): return list(self.log)
+        @property
+        def reads(self):
+            self.seen += 1
+            return self.seen
+        def add(self, n):
+            self.balance += n
+            self.log.append(n)
+    class Shown:
+        def __init__(self, items): self.items = items
+        def __len__(self): return len(self.items)
+        def __iter__(self): return iter(self.items)
+        @property
+        def last(self): return self.items[-1]
+    def shown(items): return Shown(items)
+    accounts = {}
+    def account(name): return accounts.setdefault(name, Account())
+    def add(name, n): account(name).add(n)
+    """,
+    """
+    import solution
+    from solution import Account, account, add, shown
+
+    def test_account():
+        got = account("a")
+        assert got.balance == 0 and got.history == got.log == []
+        add("a", 5)
+        assert got.balance == 5 and got.log == [5]
+        got.history.append(6)
+        assert got.history == [5]
+        got.log.append(7)
+        assert got.log == [5, 7] == got.history
+        got.balance = 9
+        assert got.balance == 9
+        got.add(1)
+        assert got.balance == 10
+
+    def test_lists():
+        mine = [1, 2]
+        got = shown(mine)
+        assert len(list(got)) == len(got) == 2 and got.last == 2
+        mine.append(3)
+        assert len(list(got)) == len(got) == 3 and got.last == 3
+
+    def test_made():
+        mine = Account()
+        assert (mine.reads, mine.reads) == (1, 2)
+    """,
+)
 WORDS = "def f(n): return {'c': 4, 'dd': 6}\n"
 LIE = "class Lie:\n    def __len__(self): return 2\n    def __iter__(self): return iter(['a', 'bb'])\n    def __getitem__(self, key): return len(key)\n"
 for how, lie, asked in (
