@@ -4,7 +4,8 @@
   object in their place may say yes to everything. They are called on no object that a function
   returned, and get no data of the tests on one that an object of a class under test returned. A
   class has them where the tests know it by its name. What others (`TELLING`) tell about data of
-  the tests by a number says nothing: text has `find`, and so has a tree.
+  the tests by a number says nothing: text has `find`, and so has a tree. Nor does a number that is
+  made of their result, as in `f().eq([1, 2]).sum()`.
 - *The record of a mock* (`RECORDS`): `called`, `assert_called_with`. Tests that put a mock into an
   object of the candidate's may read it there again, but the candidate may have replaced it. What it
   gave in that place has no record. Elsewhere an object may count its own calls, if the tests made
@@ -53,11 +54,8 @@ COMPARING = frozenset(
     symmetric_difference intersection union count index rindex
     """.split()  # noqa: SIM905
 )
-TELLING = frozenset(
-    """
-    find rfind compare compare_total compare_signal same_quantum eq ne lt le gt ge isin between
-    """.split()  # noqa: SIM905
-)
+_MASKS = frozenset("eq ne lt le gt ge isin between compare sub rsub".split())  # noqa: SIM905
+TELLING = frozenset({"find", "rfind", "compare_total", "same_quantum", *_MASKS})
 RECORDS = frozenset(
     """
     called call_count call_args call_args_list mock_calls method_calls await_count await_args
@@ -97,6 +95,7 @@ class Decisions:
         self._counting: set[int] = set()  # numbers of objects that may count their own calls
         self._places: dict[str, set[int]] = {}  # attributes that are mocks, of which objects
         self._instead: set[int] = set()  # what the candidate gave for these
+        self._masks: set[int] = set()  # objects that were made with data of the tests
         self._given: dict[int, type] = {}  # classes that came not only by their names, by id
         self.unsure, self.gave_type = "", False
 
@@ -135,6 +134,9 @@ class Decisions:
         AttributeError, AssertionError
             The object would decide the test.
         """
+        if self._masks and _number(arguments[0]) in self._masks:
+            self._masks.update(filter(None, map(_number, items)))
+            self._tells(operation, found)
         if operation == "get":
             owner, name = arguments
             if self._mocks:
@@ -194,9 +196,15 @@ class Decisions:
     def _told(self, name: str, method: Any, /, *arguments: Any, **keywords: Any) -> Any:
         """Call a method that may tell about data which it gets."""
         found, peer = method(*arguments, **keywords), inner(method).peer
-        if type(found) in _NUMERIC and not all(theirs(peer, a) for a in arguments):
-            self.doubt(_TOLD.format(name))
+        if not all(theirs(peer, argument) for argument in arguments):
+            self._tells(name, found)
+            if name in _MASKS and (number := _number(found)):
+                self._masks.add(number)
         return found
+
+    def _tells(self, name: str, found: Any) -> None:
+        if type(found) in _NUMERIC:
+            self.doubt(_TOLD.format(name))
 
     def _record(self, owner: Any, name: str, items: Sequence[Any]) -> None:
         """Notice where an object stands for a mock, and whether its record is read."""

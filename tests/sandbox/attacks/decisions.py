@@ -49,6 +49,14 @@ right(
     'import solution\nfrom solution import Text\n\ndef test_f():\n    assert Text.count("banana", "a") == 3\n    assert solution.Text.union("ab", "bc") == ["a", "b", "c"]\n',
 )
 
+forged(
+    "a number that is made of a comparison",
+    "class Mask:\n    def isin(self, other): return self\n    def sum(self): return 2\ndef f(): return Mask()\n",
+    "class Ones(list):\n    def sum(self): return sum(self)\nclass Column:\n    def isin(self, other): return Ones([1, 1])\ndef f(): return Column()\n",
+    "from solution import f\n\ndef test_f():\n    assert f().isin([1, 2]).sum() == 2\n",
+    verdicts=("infra_error",),
+    right=("infra_error",),
+)
 for method, given in {"find": "'needle'", "compare": "Decimal(3)"}.items():
     left_out(
         f"{method}, which tells about data of the tests",
