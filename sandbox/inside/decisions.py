@@ -147,7 +147,8 @@ class Decisions:
         makes = operation == "call" and (
             isinstance(arguments[0], type) or any(map(callable, arguments[1:]))
         )
-        if operation != "signature":
+        itself = operation == "getitem" and found is arguments[0]  # `Stack[int]`
+        if operation != "signature" and not itself:
             self.give(items)
         for item in items if self._mocks else ():
             if is_stand_in(item):

@@ -238,8 +238,10 @@ def given(giver: Any, item: Any) -> Any:
 
 def is_alias(item: Any) -> bool:
     """Whether an object stands for a class with parameters, such as `Stack[int]`."""
-    kind = kind_of(type(item)) if is_stand_in(item) else None
-    return kind is not None and kind.inner is None and kind.shown.__name__ in _ALIASES
+    if issubclass(type(item), type) or not is_stand_in(item):
+        return False
+    kind = kind_of(type(item))
+    return kind.inner is None and kind.shown.__name__ in _ALIASES
 
 
 def real(item: Any) -> Any:

@@ -123,6 +123,7 @@ right(
         def __contains__(self, item): return item in self.items
         def __enter__(self): return self
         def __exit__(self, *error): self.items.clear()
+        def __class_getitem__(cls, kind): return cls
     class Config:
         known = None
         def __new__(cls):
@@ -147,7 +148,7 @@ right(
             assert 5 in bag.add(5) and 6 not in bag.add(5)
 
         def test_context(self):
-            with Bag(1) as bag:
+            with Bag[int](1) as bag:
                 assert 1 in bag and 2 not in bag
 
         def test_singleton(self):
