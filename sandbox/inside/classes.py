@@ -7,18 +7,26 @@ import contextlib
 import enum
 import functools
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gatekeeper.sandbox.inside import packages, signatures
 from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
 from gatekeeper.sandbox.inside.forwarders import FORWARDERS, VALUES, truth
-from gatekeeper.sandbox.inside.kinds import ENUM, Inner, Kind, RemoteClass, kind_of
+from gatekeeper.sandbox.inside.kinds import (
+    ENUM,
+    Inner,
+    Kind,
+    RemoteClass,
+    inner,
+    is_stand_in,
+    kind_of,
+)
 from gatekeeper.sandbox.inside.library_values import WRITERS
 from gatekeeper.sandbox.inside.operations import importable
 from gatekeeper.sandbox.inside.standins import Remote, Value
 
-__all__ = ["candidate_class", "error_class", "instance", "library_class"]
+__all__ = ["candidate_class", "count_by_value", "error_class", "instance", "library_class"]
 
 _DICTS = frozenset({dict, OrderedDict, defaultdict, Counter})
 _PLAIN = frozenset({*IMMUTABLE, list, *_DICTS, set, bytearray, bool, type(None)})
@@ -87,8 +95,7 @@ def candidate_class(
         # `isinstance(x, list)` reads `__class__`.
         if plain in _PATTERNS:  # `match` looks at flags that this sets
             _PATTERNS[plain].register(made)
-        # The methods of `Counter` would ask the object for each key of theirs.
-        kind.shown = _new_class(name, (made, dict if plain is Counter else plain), {})
+        kind.shown = _new_class(name, (made, plain), {})
         type.__setattr__(kind.shown, "__gatekeeper__", kind)
     extended = [*_of_python(abstract)] if plain is None else []
     _show(kind, roots, extended, made, more.get("package"))
@@ -137,7 +144,7 @@ def library_class(module: str, name: str) -> Any:
     if made is None:
         real = UNNAMED.get((module, name)) or importable(module, name)
         # Containers that are too deep are not sent (`codec.py`); other data is always sent. Its
-        # methods run here: `Counter.__eq__` would ask an object that claims its class for each key.
+        # methods run here: they would ask an object that claims such a class for each key.
         plain = not isinstance(real, type) or issubclass(real, _SENT)
         if plain or real is type:
             raise ValueError(f"{module}.{name}")
@@ -157,6 +164,23 @@ def error_class(special: frozenset[str]) -> Any:
     made = _new_class("BaseException", (Remote,), {n: FORWARDERS[n] for n in special})
     type.__setattr__(made, "__gatekeeper__", Kind(None, special, shown=BaseException))
     return made
+
+
+def count_by_value() -> None:
+    """Let `Counter`, in this process, take the value of an object that extends it.
+
+    Its own methods would ask the object for each key of the tests.
+    """
+
+    def by_value(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def operate(self: Any, other: Any) -> Any:
+            extends = is_stand_in(other) and kind_of(type(other)).plain is Counter
+            return method(self, inner(other).peer.looks.value(other) if extends else other)
+
+        return operate
+
+    for name in ("eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "or", "and"):
+        setattr(Counter, f"__{name}__", by_value(vars(Counter)[f"__{name}__"]))
 
 
 def _new_class(name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:

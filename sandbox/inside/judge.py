@@ -26,6 +26,7 @@ from gatekeeper.sandbox.inside import (
     assertions,
     batching,
     chosen,
+    classes,
     collect,
     counting,
     frameworks,
@@ -119,6 +120,8 @@ def judge(
         names = Names(peer, {**facts, "beside": beside}, late=late)
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
         names[identity.REAL] = real
+        if "Counter" in text:
+            classes.count_by_value()
         frameworks.without_main(text)
         frameworks.with_modules(text)
         chosen.followed(text, texts.check_name, facts["modules"])

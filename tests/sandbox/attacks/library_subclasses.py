@@ -298,3 +298,26 @@ forged(
     "import logging\nclass H(logging.Handler):\n    def emit(self, r): pass\ndef f(): logging.getLogger('tt').warning('bad 3')\n",
     "import solution, json, logging, io, threading, ast, argparse, string, queue, random, collections, contextlib\nfrom unittest import TestCase\n\ndef test_a():\n    l = logging.getLogger('tt')\n    l.addHandler(solution.H())\n    with TestCase().assertLogs('tt') as c:\n        solution.f()\n    assert c.records[0].getMessage() == 'bad 3'\n    assert c.output == ['WARNING:tt:bad 3']\n",
 )
+BAG = "from collections import Counter\nclass Bag(Counter):\n    def top(self): return self.most_common(1)[0][0]\ndef f(text): return Bag(text)\n"
+right(
+    "Counter",
+    BAG,
+    """
+    from collections import Counter
+    from solution import Bag, f
+
+    def test_bag():
+        got = f("aab")
+        assert isinstance(got, Counter) and isinstance(got, Bag) and got.top() == "a" and got["z"] == 0
+        assert got == Counter("aab") == got and not Counter("ab") == got and Counter("ab") != got
+        assert Counter("a") <= got and Counter("aabc") - got == Counter("c")
+        assert sorted(got.elements()) == ["a", "a", "b"] and Counter(got) == got
+    """,
+)
+for how, asked in (("is equal", "Counter('aab') == got"), ("is no less", "Counter('aab') <= got")):
+    forged(
+        f"a Counter that {how} key by key",
+        "from collections import Counter\nclass Bag(Counter):\n    def __init__(self): pass\n    def __getitem__(self, key): return {'a': 2, 'b': 1}[key]\n    def __iter__(self): return iter(())\ndef f(text): return Bag()\n",
+        BAG,
+        f"from collections import Counter\nfrom solution import f\n\ndef test_bag():\n    got = f('aab')\n    assert {asked}\n",
+    )
