@@ -14,7 +14,6 @@ from gatekeeper.policies.descriptor import Learns, Need
 from gatekeeper.policies.missing_signal import MissingSignalRule, OnMissing
 from gatekeeper.policies.score import T0
 from gatekeeper.stats.error_model import (
-    AT_MOST,
     KNOWN,
     RECENT,
     ErrorModel,
@@ -31,6 +30,7 @@ __all__ = ["Calibrated", "Objective"]
 
 Objective = Literal["recall", "precision"]
 GROWTH = 1.15  # growth of the data after which to fit again
+AT_MOST = 250  # new labels after which to do so in any case
 FEW = 100  # labels up to which "precision", too, ranks by P(error) / E[cost]
 EXPLORE = 0.02  # of β: probability of verifying a candidate below the price
 SHIFT, ALARM = 1.5, 8.0  # shift of the log odds to detect, and nats of evidence that detect it

@@ -26,7 +26,6 @@ from gatekeeper.stats.shrinkage import Fit, Group, shrunk_fit
 from gatekeeper.types import Candidate, FloatArray
 
 __all__ = [
-    "AT_MOST",
     "KNOWN",
     "RECENT",
     "ErrorModel",
@@ -38,7 +37,6 @@ __all__ = [
 ]
 
 RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, to remember
-AT_MOST = 250  # new labels after which the model is fitted again
 STRATA, HALVES = 4, 8
 SCALED = 512  # candidates of which features get their scale
 LEAST_PROBABILITY = 0.1  # of an effect: columns of features below it are left out
