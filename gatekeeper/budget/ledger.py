@@ -60,7 +60,7 @@ class Ledger:
     """
 
     reachable = True  # whether the shared budget could be reached; see `SharedLedger`
-    logs_expected_cost = False  # it does not follow from the events before; see `SharedLedger`
+    logs_expected_cost = False  # whether a log must have it, see `SharedLedger`
 
     def __init__(self, budget: Budget, max_cost: float, *, explore: float = 0.0) -> None:
         self.budget = budget

@@ -89,7 +89,7 @@ class Decided(Struct, frozen=True):
     forced: bool  # the caller asked for verification
     warmup: bool  # counted as warm-up by the ledger, also where the budget had no room
     token_coverage: float  # of the output, in [0, 1]
-    accrued: int | None = None  # ticks added to the budget's cap; None: as the events before it say
+    accrued: int | None = None  # ticks added to the base of the cap; None: as earlier events say
 
     @property
     def id(self) -> str:

@@ -101,8 +101,7 @@ def shrunk_fit(
         else:
             precision, right = (moment / noise for moment in moments)
         prior = 1.0 / variance[member]
-        precision.flat[:: prior.size + 1] += prior
-        covariance = np.linalg.inv(precision)
+        covariance = np.linalg.inv(precision + np.diag(prior))
         before, w = w, covariance @ (right + prior * mean)
         if moments is None:
             at = _ascend(labels, at, w, mean, prior)
